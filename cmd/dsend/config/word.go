@@ -1,0 +1,121 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"dsend/durable/queue"
+)
+
+// words is an element of text with a check of its own.
+func words(name string, check func(text string) error) element[string] {
+	return element[string]{
+		name:  name,
+		must:  "a string",
+		takes: []shape{isText},
+		parse: func(text string) (string, error) {
+			if i := strings.IndexFunc(text, unprintable); i >= 0 || !utf8.ValidString(text) {
+				return "", fmt.Errorf("%s has a character that cannot be printed", quote(text))
+			}
+			return text, check(text)
+		},
+		format: func(text string) string { return text },
+	}
+}
+
+func unprintable(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+
+// orEmpty lets the empty text pass.
+func orEmpty(check func(text string) error) func(string) error {
+	return func(text string) error {
+		if text == "" {
+			return nil
+		}
+		return check(text)
+	}
+}
+
+func anything(string) error { return nil }
+
+func filled(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("must not be empty")
+	}
+	return nil
+}
+
+// oneOf is a choice.
+func oneOf(choices ...string) element[string] {
+	e := words("string", func(text string) error {
+		if slices.Contains(choices, text) {
+			return nil
+		}
+		return fmt.Errorf("%s is not one of %s%s", quote(text), strings.Join(choices, ", "), didYouMean(suggest(text, choices)))
+	})
+	e.must = "one of " + strings.Join(choices, ", ")
+	return e
+}
+
+// address is host:port; the host may be left out to listen everywhere.
+func address(text string) error {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Errorf("%s is not host:port", quote(text))
+	}
+	odd := func(r rune) bool { return !isWord(r) && r != '.' && r != ':' && r != '%' }
+	if strings.ContainsFunc(host, odd) {
+		return fmt.Errorf("%s is not a host name or IP address", quote(host))
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		return fmt.Errorf("%s is not a port from 1 to 65535, or 0 for any free one", quote(port))
+	}
+	return nil
+}
+
+// freePort tells whether an address leaves the port open.
+func freePort(address string) bool { return strings.HasSuffix(address, ":0") }
+
+// leafURL is the leafnode port of a running server. It is never quoted: it may
+// hold a password.
+func leafURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "":
+		return errors.New("is not a URL such as nats-leaf://host:7422")
+	case !slices.Contains([]string{"nats-leaf", "nats", "tls"}, u.Scheme):
+		return errors.New("must begin with nats-leaf://, nats:// or tls://")
+	case u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("must be SCHEME://[USER:PASSWORD@]HOST[:PORT] and no more")
+	case u.Port() != "":
+		return address(u.Host)
+	}
+	return nil
+}
+
+// prefix is a literal subject that leaves NATS's own alone.
+func prefix(text string) error {
+	switch {
+	case text == "":
+		return errors.New("must not be empty")
+	case !queue.ValidSubject(text):
+		return fmt.Errorf("%s is not a literal NATS subject", quote(text))
+	case text[0] == '$' || text[0] == '_':
+		return fmt.Errorf("%s must not begin with $ or _, which are NATS's own", quote(text))
+	}
+	return nil
+}
+
+// account is the name of an account.
+func account(text string) error {
+	if strings.ContainsFunc(text, unicode.IsSpace) {
+		return fmt.Errorf("%s is not the name of an account", quote(text))
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package queue
+
+import (
+	"container/list"
+
+	"dsend/retry"
+)
+
+// demand is who wants messages of a queue: pulls that wait, and groups of push
+// workers with room in their window, served in turn.
+type demand struct {
+	turn   list.List // of taker
+	pulls  int       // waiting, suspended ones included
+	groups map[string]*group
+}
+
+// taker is a pull or a group.
+type taker interface{ place() **list.Element }
+
+// offer puts a taker at the end of the turn, unless it is in it.
+func (d *demand) offer(t taker) {
+	if at := t.place(); *at == nil {
+		*at = d.turn.PushBack(t)
+	}
+}
+
+// withdraw takes a taker out of the turn.
+func (d *demand) withdraw(t taker) {
+	if at := t.place(); *at != nil {
+		d.turn.Remove(*at)
+		*at = nil
+	}
+}
+
+// next is whose turn it is; nil if nobody wants anything.
+func (d *demand) next() taker {
+	e := d.turn.Front()
+	if e == nil {
+		return nil
+	}
+	d.turn.MoveToBack(e)
+	return e.Value.(taker)
+}
+
+// group is a queue group of push workers.
+type group struct {
+	name    string
+	q       *queue
+	members int
+	held    int
+	element *list.Element
+}
+
+func (g *group) place() **list.Element { return &g.element }
+
+func (g *group) room() bool { return g.held < g.members*g.q.settings.Push.MaxInFlightPerWorker }
+
+// members takes note of how many workers a group has.
+func (s *State) members(op *Members) {
+	q := s.byName[op.Queue]
+	if q == nil {
+		return
+	}
+	g := q.demand.groups[op.Group]
+	if g == nil {
+		if op.Count == 0 {
+			return
+		}
+		if q.demand.groups == nil {
+			q.demand.groups = map[string]*group{}
+		}
+		g = &group{name: op.Group, q: q}
+		q.demand.groups[op.Group] = g
+	}
+	g.members = op.Count
+	s.settle(g)
+}
+
+// settle puts a group into the turn or takes it out, as its window says.
+func (s *State) settle(g *group) {
+	if g.room() {
+		g.q.demand.offer(g)
+		s.touch(g.q)
+		return
+	}
+	g.q.demand.withdraw(g)
+	if g.members == 0 && g.held == 0 {
+		delete(g.q.demand.groups, g.name)
+	}
+}
+
+// release gives back the place a message took in a window.
+func (s *State) release(m *message) {
+	if g := m.to; g != nil {
+		m.to = nil
+		g.held--
+		s.settle(g)
+	}
+	s.letGo(m)
+	s.touch(m.q)
+}
+
+// pull is a request for messages.
+type pull struct {
+	Pull
+	q        *queue
+	peer     *peer
+	given    int // messages
+	bytes    int // left of MaxBytes
+	expires  int64
+	beat     int64 // next heartbeat
+	lost     int64 // nobody listens: ends then; 0 if somebody does
+	bell     retry.Deadline
+	element  *list.Element
+	answered bool // a status ended it
+}
+
+func (p *pull) place() **list.Element  { return &p.element }
+func (p *pull) alarm() *retry.Deadline { return &p.bell }
+
+// pull takes a request: it waits, and is served as far as possible now.
+func (s *State) pull(op *Pull, out *Out) {
+	q, refused := s.pulled(op)
+	if refused != 0 {
+		out.say(Speech{Inbox: op.Inbox, Status: refused, PendingMessages: op.Batch, PendingBytes: op.MaxBytes})
+		return
+	}
+	p := &pull{Pull: *op, q: q, bytes: op.MaxBytes}
+	p.peer = s.peerOf(op.Peer)
+	p.peer.pulls[p] = struct{}{}
+	if op.Expires > 0 {
+		p.expires = s.now + int64(op.Expires)
+	}
+	q.demand.pulls++
+	q.demand.offer(p)
+	s.beat(p)
+	s.match(q, out)
+	if p.NoWait && !p.answered && (p.Expires == 0 || p.given > 0) {
+		s.finish(p, noWaitEnd(p), out)
+	}
+}
+
+// pulled finds the queue of a pull, or the status that refuses it.
+func (s *State) pulled(op *Pull) (*queue, Status) {
+	switch q := s.byName[op.Queue]; {
+	case s.stopping:
+		return nil, StatusShutdown
+	case op.Batch < 1:
+		return nil, StatusBadRequest
+	case q == nil:
+		return nil, StatusNoQueue
+	case s.cfg.MaxWaiting > 0 && q.demand.pulls >= s.cfg.MaxWaiting:
+		return nil, StatusMaxWaiting
+	default:
+		return q, 0
+	}
+}
+
+// noWaitEnd is how a request that does not wait ends.
+func noWaitEnd(p *pull) Status {
+	if p.given == 0 {
+		return StatusNoMessages
+	}
+	return StatusTimeout
+}
+
+// beat sets the alarm of a pull to what comes first.
+func (s *State) beat(p *pull) {
+	if p.Heartbeat > 0 {
+		p.beat = s.now + int64(p.Heartbeat)
+	}
+	s.wind(p)
+}
+
+func (s *State) wind(p *pull) {
+	next := p.expires
+	for _, at := range [...]int64{p.beat, p.lost} {
+		if at != 0 && (next == 0 || at < next) {
+			next = at
+		}
+	}
+	if next == 0 {
+		s.alarms.Remove(p)
+		return
+	}
+	s.alarms.Set(p, next)
+}
+
+// ring does what is due of a pull: its end, or a heartbeat.
+func (p *pull) ring(s *State, out *Out) {
+	switch {
+	case p.lost != 0 && p.lost <= s.now:
+		s.end(p) // nobody would hear a status
+	case p.expires != 0 && p.expires <= s.now:
+		s.finish(p, StatusTimeout, out)
+	default:
+		if p.lost == 0 {
+			out.say(Speech{Inbox: p.Inbox, Queue: p.q.name, Consumer: p.Consumer, Delivery: p.q.deliveries, Status: StatusHeartbeat})
+		}
+		s.beat(p)
+	}
+}
+
+// finish ends a pull with a status.
+func (s *State) finish(p *pull, status Status, out *Out) {
+	s.end(p)
+	out.say(Speech{
+		Inbox: p.Inbox, Queue: p.q.name, Consumer: p.Consumer,
+		Status: status, PendingMessages: p.Batch - p.given, PendingBytes: p.bytes,
+	})
+}
+
+// end forgets a pull.
+func (s *State) end(p *pull) {
+	p.answered = true
+	p.q.demand.pulls--
+	p.q.demand.withdraw(p)
+	s.alarms.Remove(p)
+	delete(p.peer.pulls, p)
+	s.tidy(p.peer)
+}
+
+func (o *Out) say(sp Speech) { o.Speech = append(o.Speech, sp) }

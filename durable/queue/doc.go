@@ -1,0 +1,58 @@
+// Package queue is the life of a message: a pure machine that holds every
+// queue of a store.
+//
+//	         publish            match                 ack
+//	producer ───────► READY ───────────► IN FLIGHT ─────────► (gone)
+//	                   ▲ ▲                  │ nak, timeout, worker gone
+//	          replay   │ │ due              ▼
+//	                   │ └───────────── DELAYED        attempts left
+//	                   └──────────────── DEAD          attempts used up, term, expired
+//
+// # What it promises
+//
+// A State is a deterministic value: the same ops at the same times give the
+// same records, and the same records give the same state. It knows no clock
+// (now is an argument), no disk, no network, no goroutine and no random
+// source. It is not safe for concurrent use: one goroutine owns it.
+//
+// What must survive is changed by one function, apply, for a record. A live op
+// decides, makes a record, and applies it; recovery reads records and applies
+// them. So what recovery builds is what the live process had:
+//
+//	op ──► step ──► record ──► apply ──► state       live
+//	        log ──► record ──► apply ──► state       recovery
+//
+// What follows from time alone (a delay that has passed) is changed by Tick,
+// and Next says when it wants to be woken.
+//
+// The caller makes Out.Records durable and only then says what is in
+// Out.Replies and Out.Speech: write, then speak. If the write fails the State
+// is ahead of the disk and must not be used again.
+//
+// # Where things are
+//
+// Bodies are not here. A message is known by its Place (a commit of the log
+// and an offset in it). Plain waiting messages are not even objects: a run is a
+// range of sequences whose records lie one behind another in one commit. A
+// message becomes an object of its own when it is in flight, delayed, dead,
+// keyed, or has an expiry or limits of its own.
+//
+// A dead-letter queue is a queue of the same State, so death and replay are
+// one record each: at any crash the message is on one side or the other.
+//
+// A message keeps its number; its place changes when the log is compacted
+// (Carry). A number is never given twice in one queue.
+//
+// # The record
+//
+//	kind u8 | length u32 | fields
+//
+// The fields are uvarints and length-prefixed strings. A message's fields
+// begin with a CRC-32C of the rest, so that one message can be read and proven
+// by itself; the other records are proven by the checksum of their commit.
+// Records of one commit are whole or absent together.
+//
+// A record may name a message or a queue that is not known: the log is dropped
+// from the front, and a later record may still speak of what was dropped. Such
+// a record does nothing, except that the numbers in it are never given again.
+package queue

@@ -1,0 +1,105 @@
+package queue
+
+// Match hands ready messages to those who want them, in every queue where
+// something changed.
+func (s *State) Match(now int64, out *Out) {
+	s.pass(now)
+	for len(s.dirty) > 0 {
+		q := s.dirty[len(s.dirty)-1]
+		s.dirty = s.dirty[:len(s.dirty)-1]
+		q.dirty = false
+		s.match(q, out)
+		s.rearm(q)
+	}
+}
+
+// match delivers what a queue can deliver. Before anything is delivered, what
+// is due counts as ready: see Tick.
+func (s *State) match(q *queue, out *Out) {
+	for !q.isPaused() && !s.stopping && q.flying < int64(q.settings.MaxInFlight) {
+		h, ok := q.ready.first()
+		if !ok {
+			return
+		}
+		if s.overAge(q, h) {
+			s.expire(q, h, out)
+			continue
+		}
+		switch t := q.demand.next().(type) {
+		case nil:
+			return
+		case *group:
+			s.push(q, h, t, out)
+		case *pull:
+			s.serve(q, h, t, out)
+		}
+	}
+}
+
+// push delivers to a group of workers.
+func (s *State) push(q *queue, h head, g *group, out *Out) {
+	m := s.deliver(q, h, holder{consumer: PushConsumer, group: g.name}, out)
+	m.to = g
+	g.held++
+	if !g.room() {
+		q.demand.withdraw(g)
+	}
+	sp := s.delivery(m)
+	sp.Group, sp.Subject = g.name, q.settings.Push.Subject
+	out.say(sp)
+}
+
+// PushConsumer is the consumer's name in the reply subject of a push.
+const PushConsumer = "work"
+
+// serve delivers to a pull, or ends it if the message is too big for it.
+func (s *State) serve(q *queue, h head, p *pull, out *Out) {
+	cost := int(h.size) + p.Overhead
+	if p.MaxBytes > 0 && cost > p.bytes {
+		s.finish(p, StatusTooBig, out)
+		return
+	}
+	m := s.deliver(q, h, holder{consumer: p.Consumer, peer: p.peer.name}, out)
+	p.peer.give(m)
+	p.given++
+	if p.MaxBytes > 0 {
+		p.bytes -= cost
+	}
+	sp := s.delivery(m)
+	sp.Inbox = p.Inbox
+	out.say(sp)
+	switch {
+	case p.given < p.Batch && p.NoWait && q.ready.len() == 0:
+		s.finish(p, StatusTimeout, out)
+	case p.given < p.Batch:
+		s.beat(p)
+	case p.MaxBytes > 0:
+		s.finish(p, StatusBatchCompleted, out)
+	default:
+		s.end(p)
+	}
+}
+
+// deliver makes the record of a delivery.
+func (s *State) deliver(q *queue, h head, to holder, out *Out) *message {
+	attempt, visibility := uint32(1), q.settings.VisibilityTimeout
+	if m := h.object; m != nil {
+		attempt, visibility = m.attempt+1, m.visibility()
+	}
+	emit(s, out, deliverRecord{
+		identity: identity{q.id, h.seq}, attempt: attempt, delivery: q.deliveries + 1,
+		at: s.now, deadline: s.now + int64(visibility), holder: to,
+	})
+	q.totals.Delivered++
+	return q.all[h.seq]
+}
+
+// delivery is what is said of a message that was just handed out.
+func (s *State) delivery(m *message) Speech {
+	return Speech{
+		Queue: m.q.name, QueueID: m.q.id, Consumer: m.holder.consumer,
+		Seq: m.seq, Attempt: m.attempt, Delivery: m.delivery, At: m.at,
+		Deadline: m.turn.At(), Pending: m.q.ready.len(), Place: m.place, Size: m.size,
+		Letter: m.letter(),
+	}
+}

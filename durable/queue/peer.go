@@ -1,0 +1,103 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+
+	"dsend/dlq"
+	"dsend/retry"
+)
+
+// peer is a client process that pulls: its waiting requests, and what it
+// holds.
+type peer struct {
+	name  string
+	pulls map[*pull]struct{}
+	held  []*message
+	bell  retry.Deadline // set while it is gone
+}
+
+func (p *peer) alarm() *retry.Deadline { return &p.bell }
+
+func (s *State) peerOf(name string) *peer {
+	p := s.peers[name]
+	if p == nil {
+		p = &peer{name: name, pulls: map[*pull]struct{}{}}
+		s.peers[name] = p
+	}
+	return p
+}
+
+// tidy forgets a peer that neither waits nor holds.
+func (s *State) tidy(p *peer) {
+	if len(p.pulls) == 0 && len(p.held) == 0 {
+		s.alarms.Remove(p)
+		delete(s.peers, p.name)
+	}
+}
+
+// give notes that a peer holds a message.
+func (p *peer) give(m *message) {
+	m.peer, m.slot = p, len(p.held)
+	p.held = append(p.held, m)
+}
+
+// letGo notes that nobody holds a message any longer.
+func (s *State) letGo(m *message) {
+	p := m.peer
+	if p == nil {
+		return
+	}
+	last := len(p.held) - 1
+	p.held[m.slot] = p.held[last]
+	p.held[m.slot].slot = m.slot
+	p.held[last] = nil
+	p.held = p.held[:last]
+	m.peer = nil
+	s.tidy(p)
+}
+
+// interest suspends the pulls on an inbox while nobody listens there.
+func (s *State) interest(op *Interest) {
+	p := s.peers[op.Peer]
+	if p == nil {
+		return
+	}
+	for pl := range p.pulls {
+		if !dlq.MatchSubject(op.Inbox, pl.Inbox) {
+			continue
+		}
+		if op.Present {
+			pl.lost = 0
+			pl.q.demand.offer(pl)
+			s.touch(pl.q)
+		} else if pl.lost == 0 {
+			pl.lost = s.now + int64(s.cfg.Grace)
+			pl.q.demand.withdraw(pl)
+		}
+		s.wind(pl)
+	}
+}
+
+// peerChanged starts the grace of a peer that is gone, or ends it.
+func (s *State) peerChanged(op *Peer) {
+	p := s.peers[op.Peer]
+	switch {
+	case p == nil:
+	case op.Present:
+		s.alarms.Remove(p)
+	case !p.bell.Scheduled():
+		s.alarms.Set(p, s.now+int64(s.cfg.Grace))
+	}
+}
+
+// ring fails what a peer holds that is gone for good.
+func (p *peer) ring(s *State, out *Out) {
+	held := slices.Clone(p.held)
+	slices.SortFunc(held, func(a, b *message) int {
+		return cmp.Or(cmp.Compare(a.q.id, b.q.id), cmp.Compare(a.seq, b.seq))
+	})
+	for _, m := range held {
+		s.fail(m, failure{outcome: dlq.OutcomeGone, at: s.now, text: "worker gone"}, out)
+	}
+}

@@ -1,0 +1,75 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"crypto/rand"
+
+	tidwall "github.com/tidwall/wal"
+)
+
+// writer is the generation being written: a log of the library in a directory of its own, and our own descriptor to
+// sync it by. The library is given an empty directory and asked to write, nothing else.
+type writer struct {
+	*generation
+	log   *tidwall.Log
+	file  *os.File // the segment file, opened before the first byte was written so that no error of the kernel is missed
+	salt  salt
+	frame []byte // memory for the next frame
+	named bool   // the names of the file, the directory and the directory's place in the log are durable
+}
+
+// create starts the generation that begins with commit first. Nothing of it is durable before the first sync.
+func create(dir string, first uint64) (*writer, error) {
+	w := &writer{generation: &generation{first: first, dir: filepath.Join(dir, generationName(first))}}
+	rand.Read(w.salt[:]) // never fails
+	if err := os.Mkdir(w.dir, dirPerm); err != nil {
+		return nil, err
+	}
+	var err error
+	w.log, err = tidwall.Open(w.dir, &tidwall.Options{
+		NoSync: true, SegmentSize: math.MaxInt, NoCopy: true, DirPerms: dirPerm, FilePerms: filePerm,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if w.file, err = os.OpenFile(w.segment(), os.O_RDWR, 0); err != nil {
+		return nil, errors.Join(err, w.log.Close())
+	}
+	return w, nil
+}
+
+// write appends a commit and returns the byte behind it in the file.
+func (w *writer) write(commit, watermark uint64, data []byte) (end int64, err error) {
+	w.frame = appendFrame(w.frame[:0], header{salt: w.salt, commit: commit, watermark: watermark}, data)
+	n := len(w.frame)
+	if err := w.log.Write(commit-w.first+1, w.frame); err != nil {
+		return 0, fmt.Errorf("write commit %d to %s: %w", commit, w.segment(), err)
+	}
+	if cap(w.frame) > 2*chunk {
+		w.frame = nil // one large commit is no reason to hold that memory
+	}
+	return w.bytes + int64(prefixSize(n)+n), nil
+}
+
+// sync makes all that was written durable: the first time the names too, from the inside out.
+func (w *writer) sync() error {
+	if err := w.file.Sync(); err != nil {
+		return err
+	}
+	if w.named {
+		return nil
+	}
+	if err := errors.Join(syncDir(w.dir), syncDir(filepath.Dir(w.dir))); err != nil {
+		return err
+	}
+	w.named = true
+	return nil
+}
+
+// close ends the writing. The library syncs once more on the way.
+func (w *writer) close() error { return errors.Join(w.log.Close(), w.file.Close()) }
