@@ -20,7 +20,8 @@ func TestNormalise(t *testing.T) {
 		"at 2024-01-02T15:04:05Z": "at #-#-#T#:#:#Z",
 		"id 6ba7b810-9dad-11d1-80b4-00c04fd430c8!":     "id #!",
 		"id 6BA7B810-9DAD-11D1-80B4-00C04FD430C8":      "id #",
-		"aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa is gone": "# is gone", // a UUID without a digit
+		"aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa is gone": "# is gone",    // a UUID without a digit
+		"id 6ba7b810-9dad-11d1-80b4-00c04fd430c8xyz":   "id #-#-#-#-#", // too long for one
 		"commit 3f2a9c1 failed":                        "commit # failed",
 		"at 0xff and 0xdeadbeef":                       "at # and #",
 		"inbox k8Js0Lq2":                               "inbox #",
@@ -34,6 +35,7 @@ func TestNormalise(t *testing.T) {
 		`ends with "\`:                                 `ends with "\`,
 		"größe 5 zu groß":                              "größe # zu groß",
 		"bad feed added by facade":                     "bad feed added by facade", // hex letters, but words
+		"file.5 of node5.5":                            "file.# of node#",
 		"100%":                                         "#%",
 		"1.":                                           "#.",
 		"order 17 of user_9: no row 'a-17' (10.0.0.1:5432)": `order # of user_#: no row "#" (#:#)`,

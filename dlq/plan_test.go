@@ -73,6 +73,15 @@ func TestPlanRate(t *testing.T) {
 	}
 }
 
+// A third of a second is rounded up: two letters are never too close.
+func TestPlanRoundsUp(t *testing.T) {
+	p := Plan{Rate: 3, Before: 1, Began: start}
+	p.Take(start, 1)
+	if at, _ := p.Next(start); at != start+333_333_334 {
+		t.Errorf("next after %d ns", at-start)
+	}
+}
+
 // In every span the rate holds, but for a second's worth of catching up and one;
 // Next is exact: nothing is given before it, and something at it.
 func TestPlanKeepsItsRate(t *testing.T) {

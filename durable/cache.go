@@ -1,6 +1,9 @@
 package durable
 
-import "sync"
+import (
+	"bytes"
+	"sync"
+)
 
 // cache keeps the newest commits in memory, so that the usual delivery does
 // not read the disk.
@@ -12,26 +15,36 @@ type cache struct {
 	list  [][]byte
 }
 
+// entryCost is the memory of a commit beside its data, in bytes.
+const entryCost = 32
+
 func newCache(limit int64) *cache { return &cache{limit: limit} }
 
-// add keeps the data of a commit, which must not change any more.
-func (c *cache) add(commit uint64, data []byte) {
+// add keeps a copy of the data of a commit, of one without messages only the
+// place. The newest commit is kept in any case.
+func (c *cache) add(commit uint64, data []byte, messages bool) {
+	var kept []byte
+	if messages {
+		kept = bytes.Clone(data)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.list) == 0 {
 		c.first = commit
 	}
-	c.list = append(c.list, data)
-	c.size += int64(cap(data))
+	c.list = append(c.list, kept)
+	c.size += cost(kept)
 	for c.size > c.limit && len(c.list) > 1 {
-		c.size -= int64(cap(c.list[0]))
+		c.size -= cost(c.list[0])
 		c.list[0] = nil
 		c.list = c.list[1:]
 		c.first++
 	}
 }
 
-// get gives size bytes of a commit; nil if it is not there.
+func cost(data []byte) int64 { return int64(cap(data)) + entryCost }
+
+// get gives size bytes of a commit; nil if it is not there. They never change.
 func (c *cache) get(commit uint64, off, size uint32) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -9,43 +8,23 @@ import (
 	"dsend/durable/queue"
 )
 
-// maxCommit is about how many bytes of records one commit has: what more has
-// come in goes into the next.
-const maxCommit = 1 << 20
-
-// batch is what one commit lets us say.
-type batch struct {
-	out     queue.Out
-	calls   []call
-	ops     int
-	changed []queue.Info
+// worker is the loop's own state.
+type worker struct {
+	*Store
+	items   []item
+	next    int // of items
+	b       *batch
+	since   int64 // when the oldest record came that nobody waits for; 0 if none
+	stopped bool
+	views   []func(*queue.State)
 }
 
-// call is the reply of a Do.
-type call struct {
-	to    chan<- queue.Reply
-	reply queue.Reply
-}
-
-// loop is the one owner of state and log. It ends the other goroutines.
-func (s *Store) loop() {
-	s.cause = s.work()
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	close(s.ending)
-	close(s.speech)
-	s.stopJanitor()
-	s.running.Wait()
-	s.err = errors.Join(s.cause, s.log.Close())
-	close(s.done)
-}
-
+// work is the loop. The error is why it ended, nil after Close.
 func (s *Store) work() error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	w := worker{Store: s, b: s.fresh()}
-	s.state.Begin(s.log.Last()+1, s.now(), &w.b.out)
+	s.clean(false)
 	for {
 		more, err := w.turn()
 		if err != nil || w.stopped {
@@ -62,30 +41,18 @@ func (s *Store) work() error {
 	}
 }
 
-// worker is the loop's own state.
-type worker struct {
-	*Store
-	items   []item
-	next    int // of items
-	b       *batch
-	since   int64 // when the oldest record came that nobody waits for; 0 if none
-	stopped bool
-	views   []func(*queue.State)
-}
-
 // turn does what has come in and what is due, and commits if somebody waits
 // for it. It tells whether there is more to do at once.
 func (w *worker) turn() (more bool, err error) {
-	if w.next == len(w.items) {
-		w.take()
+	if err := w.take(); err != nil {
+		return false, err
 	}
 	now := w.now()
+	w.begin(now)
 	w.state.Tick(now, &w.b.out)
 	for w.next < len(w.items) && len(w.b.out.Records) < maxCommit {
-		if err := w.items[w.next].fail; err != nil {
-			return false, err
-		}
 		w.step(w.items[w.next], now)
+		w.items[w.next] = item{} // what it holds is not held here any longer
 		w.next++
 	}
 	w.state.Match(now, &w.b.out)
@@ -94,21 +61,37 @@ func (w *worker) turn() (more bool, err error) {
 			return false, err
 		}
 	}
-	for _, view := range w.views {
+	for i, view := range w.views {
 		view(w.state)
+		w.views[i] = nil
 	}
 	w.views = w.views[:0]
 	return w.next < len(w.items), nil
 }
 
-// take swaps the inbox for the items that are done.
-func (w *worker) take() {
-	clear(w.items)
+// take swaps the inbox for the items, when they are done. The error is a
+// failure outside the loop.
+func (w *worker) take() error {
 	w.mu.Lock()
-	w.items, w.inbox = w.inbox, w.items[:0]
-	w.waiting = 0
-	w.mu.Unlock()
-	w.next = 0
+	defer w.mu.Unlock()
+	if w.cause != nil || w.next < len(w.items) {
+		return w.cause
+	}
+	done := w.items[:0]
+	if cap(done) > keepItems {
+		done = nil
+	}
+	w.items, w.inbox, w.next = w.inbox, done, 0
+	return nil
+}
+
+// begin gives a batch that has nothing yet the time: the one that recovery
+// will go on from.
+func (w *worker) begin(now int64) {
+	if out := &w.b.out; out.Empty() {
+		out.Records = out.Records[:0]
+		w.state.Begin(w.log.Last()+1, now, out)
+	}
 }
 
 func (w *worker) step(i item, now int64) {
@@ -117,13 +100,18 @@ func (w *worker) step(i item, now int64) {
 		return
 	}
 	w.b.ops++
-	n := len(w.b.out.Replies)
+	w.b.bytes += i.bytes
+	replies, records := len(w.b.out.Replies), len(w.b.out.Records)
 	w.state.Step(i.op, now, &w.b.out)
-	if i.reply != nil && len(w.b.out.Replies) > n {
-		w.b.calls = append(w.b.calls, call{i.reply, w.b.out.Replies[n]})
-		w.b.out.Replies = w.b.out.Replies[:n]
+	if i.reply != nil {
+		w.b.call(i, replies)
 	}
-	if _, stop := i.op.(*queue.Stop); stop {
+	switch op := i.op.(type) {
+	case *queue.Carry:
+		if op.Finish {
+			w.b.rest += int64(len(w.b.out.Records) - records)
+		}
+	case *queue.Stop:
 		w.stopped = true
 	}
 }
@@ -161,19 +149,22 @@ func (w *worker) patience() time.Duration {
 func (w *worker) commit() error {
 	b := w.b
 	if !b.out.Empty() {
+		n := w.log.Last() + 1
 		if err := w.write(b); err != nil {
-			return fmt.Errorf("write failed, nothing of it was confirmed: %w", err)
+			return fmt.Errorf("commit %d failed, nothing of it was confirmed: %w", n, err)
 		}
 	}
-	if b.out.Changed {
-		b.changed = w.state.Infos()
+	for _, name := range b.out.Changed {
+		b.changed = append(b.changed, w.nowOf(name))
 	}
 	w.usage.add(b.out.Held, b.out.Freed)
+	w.usage.keep(b.rest)
 	w.since = 0
+	bytes := b.bytes
 	w.speech <- b
 	w.b = w.fresh()
-	w.state.Begin(w.log.Last()+1, w.now(), &w.b.out)
-	w.clean()
+	w.release(bytes)
+	w.clean(false)
 	return nil
 }
 
@@ -188,17 +179,25 @@ func (w *worker) write(b *batch) error {
 	if w.cfg.Observer != nil {
 		w.cfg.Observer.Commit(b.ops, len(b.out.Records), time.Since(begin))
 	}
-	w.cache.add(w.log.Last(), b.out.Records)
+	w.cache.add(w.log.Last(), b.out.Records, len(b.out.Held) > 0)
 	w.usage.grow(w.log.Newest())
 	return nil
 }
 
-// fresh is an empty batch.
-func (s *Store) fresh() *batch {
-	select {
-	case b := <-s.spare:
-		return b
-	default:
-		return &batch{}
+// release notes that publishes do not wait any longer.
+func (w *worker) release(bytes int64) {
+	if bytes > 0 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.waiting -= bytes
 	}
+}
+
+// nowOf gives a queue that changed; one that was removed has no number.
+func (w *worker) nowOf(name string) queue.Info {
+	info, err := w.state.Info(name)
+	if err != nil {
+		return queue.Info{Name: name}
+	}
+	return info
 }

@@ -1,35 +1,45 @@
 package durable
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"iter"
 
 	"dsend/durable/queue"
 )
 
-// read asks the speaking goroutine for a message's body.
-type read struct {
-	place queue.Place
-	size  uint32
-	reply chan<- readResult
+// A Speaker is told this many things at a time, or about this many bytes of
+// bodies: however much one commit lets us say, it is not in memory at once.
+const (
+	maxPiece      = 1024
+	maxPieceBytes = 1 << 20
+)
+
+// voice is the speaking goroutine's own state.
+type voice struct {
+	*Store
+	spoken []Spoken // memory
+	told   []Event
 }
 
-type readResult struct {
-	m   queue.Message
-	err error
-}
-
-// speak says what the commits allow, in order, and reads bodies for people
-// in between.
+// speak says what the commits allow, in order, and reads bodies for people in
+// between. After a failure nothing more is said.
 func (s *Store) speak() {
+	defer close(s.silent)
+	v := voice{Store: s}
+	failed := false
 	for {
 		select {
 		case b, ok := <-s.speech:
 			if !ok {
 				return
 			}
-			s.say(b)
+			if failed {
+				continue
+			}
+			if err := v.say(b); err != nil {
+				failed = true
+				s.fail(err)
+			}
 			s.recycle(b)
 		case r := <-s.reads:
 			m, err := s.message(r.place, r.size)
@@ -38,127 +48,77 @@ func (s *Store) speak() {
 	}
 }
 
-func (s *Store) say(b *batch) {
-	if b.out.Changed {
-		s.cfg.Speaker.Changed(b.changed)
+// say says a batch. A call is answered last: the janitor drops a generation
+// when its last Carry is answered, and until then bodies are read from it.
+func (v *voice) say(b *batch) error {
+	if len(b.changed) > 0 {
+		v.cfg.Speaker.Changed(b.changed)
 	}
 	if len(b.out.Replies) > 0 {
-		s.cfg.Speaker.Replies(b.out.Replies)
+		v.cfg.Speaker.Replies(b.out.Replies)
+	}
+	for piece := range pieces(b.out.Speech, func(s *queue.Speech) uint32 { return s.Size }) {
+		if err := v.deliver(piece); err != nil {
+			return err
+		}
+	}
+	for piece := range pieces(b.out.Events, func(e *queue.Event) uint32 { return e.Size }) {
+		if err := v.tell(piece); err != nil {
+			return err
+		}
 	}
 	for _, c := range b.calls {
 		c.to <- c.reply
 	}
-	s.deliver(b.out.Speech)
-	s.tell(b.out.Events)
+	return nil
 }
 
-// recycle keeps the memory of a batch for another one, but not the records:
-// the cache has them.
-func (s *Store) recycle(b *batch) {
-	b.out.Reset()
-	clear(b.calls)
-	b.calls, b.changed, b.ops = b.calls[:0], nil, 0
-	select {
-	case s.spare <- b:
-	default:
+// pieces cuts a list into pieces of bounded size; one thing is never too
+// large.
+func pieces[T any](list []T, size func(*T) uint32) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for len(list) > 0 {
+			n, bytes := 0, 0
+			for n < min(len(list), maxPiece) && bytes < maxPieceBytes {
+				bytes += int(size(&list[n]))
+				n++
+			}
+			if !yield(list[:n]) {
+				return
+			}
+			list = list[n:]
+		}
 	}
 }
 
-func (s *Store) deliver(speech []queue.Speech) {
-	if len(speech) == 0 {
-		return
-	}
-	spoken := make([]Spoken, 0, len(speech))
+func (v *voice) deliver(speech []queue.Speech) error {
+	defer func() { clear(v.spoken); v.spoken = v.spoken[:0] }()
 	for i := range speech {
 		sp := Spoken{Speech: &speech[i]}
 		if sp.Status == 0 {
-			m, err := s.message(sp.Place, sp.Size)
-			if err != nil {
-				s.fail(fmt.Errorf("message %d of queue %s: %w", sp.Seq, sp.Queue, err))
-				return
+			var err error
+			if sp.Message, err = v.message(sp.Place, sp.Size); err != nil {
+				return fmt.Errorf("message %d of queue %s: %w", sp.Seq, sp.Queue, err)
 			}
-			sp.Message = m
 		}
-		spoken = append(spoken, sp)
+		v.spoken = append(v.spoken, sp)
 	}
-	s.cfg.Speaker.Speak(spoken)
+	v.cfg.Speaker.Speak(v.spoken)
+	return nil
 }
 
-func (s *Store) tell(events []queue.Event) {
-	if len(events) == 0 {
-		return
-	}
-	told := make([]Event, 0, len(events))
+func (v *voice) tell(events []queue.Event) error {
+	defer func() { clear(v.told); v.told = v.told[:0] }()
 	for i := range events {
 		e := Event{Event: &events[i]}
 		if e.Kind == queue.EventDied {
-			m, err := s.message(e.Place, e.Size)
-			if err != nil {
-				s.fail(fmt.Errorf("message %d of queue %s: %w", e.Seq, e.Queue, err))
-				return
+			var err error
+			if e.Message, err = v.message(e.Place, e.Size); err != nil {
+				return fmt.Errorf("message %d of queue %s: %w", e.Seq, e.Queue, err)
 			}
-			e.Message = m
 		}
-		told = append(told, e)
+		v.told = append(v.told, e)
 	}
-	s.cfg.Speaker.Events(told)
-}
-
-// message reads a message from memory or from the log and proves it.
-func (s *Store) message(place queue.Place, size uint32) (queue.Message, error) {
-	data := s.cache.get(place.Commit, place.Offset, size)
-	if data == nil {
-		data = make([]byte, size)
-		if err := s.log.Read(place.Commit, place.Offset, data); err != nil {
-			return queue.Message{}, err
-		}
-	}
-	return queue.DecodeMessage(data)
-}
-
-// errMoved is returned when a message moved in the log while it was looked up.
-var errMoved = errors.New("the message has moved")
-
-// Message reads the body of a message.
-func (s *Store) Message(ctx context.Context, name string, seq uint64) (queue.Entry, queue.Message, error) {
-	for range 3 { // it may be carried forward between the look-up and the read
-		e, err := s.entry(ctx, name, seq)
-		if err != nil {
-			return queue.Entry{}, queue.Message{}, err
-		}
-		m, err := s.read(ctx, e)
-		if err == nil {
-			return e, m, nil
-		}
-		if !errors.Is(err, errMoved) {
-			return e, m, err
-		}
-	}
-	return queue.Entry{}, queue.Message{}, errMoved
-}
-
-func (s *Store) entry(ctx context.Context, name string, seq uint64) (e queue.Entry, err error) {
-	err = errors.Join(s.View(ctx, func(state *queue.State) {
-		var refused *queue.Error
-		if e, refused = state.Entry(name, seq); refused != nil {
-			err = refused
-		}
-	}), err)
-	return e, err
-}
-
-func (s *Store) read(ctx context.Context, e queue.Entry) (queue.Message, error) {
-	reply := make(chan readResult, 1)
-	select {
-	case s.reads <- read{e.Place, e.Size, reply}:
-	case <-ctx.Done():
-		return queue.Message{}, ctx.Err()
-	case <-s.ending:
-		return queue.Message{}, s.ended()
-	}
-	r := <-reply
-	if r.err != nil {
-		return r.m, fmt.Errorf("%w: %w", errMoved, r.err)
-	}
-	return r.m, nil
+	v.cfg.Speaker.Events(v.told)
+	return nil
 }

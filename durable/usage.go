@@ -7,13 +7,17 @@ import (
 	"dsend/durable/queue"
 )
 
-// usage counts, for each generation of the log, the bytes that messages still
-// need.
+// usage counts, for each generation of the log, the bytes that are still
+// needed of it: exactly those of messages; those of queues and message ids
+// (the rest) as many as there were when they were carried into it last.
 type usage struct {
+	slack int64
 	parts []part // oldest first; the last one is being written
 	live  int64  // bytes of messages
+	rest  int64  // bytes of the rest
 	bytes int64  // on disk
 	busy  bool   // the janitor is at work on the oldest
+	found int64  // bytes of the rest that it found there
 }
 
 type part struct {
@@ -21,9 +25,16 @@ type part struct {
 	last  uint64
 	bytes int64
 	live  int64
+	rest  int64
 }
 
-func newUsage(gens []Generation, spans iter.Seq[queue.Span]) (u usage) {
+// defaultSlack is how many bytes beside twice the needed ones the log may have
+// before it is compacted: half of what is promised (64 MiB), so that there is
+// time.
+const defaultSlack = 32 << 20
+
+func newUsage(slack int64, gens []Generation, spans iter.Seq[queue.Span]) usage {
+	u := usage{slack: slack}
 	for _, g := range gens {
 		u.parts = append(u.parts, part{first: g.First, last: g.Last, bytes: g.Bytes})
 		u.bytes += g.Bytes
@@ -64,23 +75,41 @@ func (u *usage) count(commit uint64, bytes int64) {
 	}
 }
 
-// slack is how many bytes beside twice the live ones the log may have before
-// it is compacted: half of what is promised (64 MiB), so that there is time.
-const slack = 32 << 20
+// keep counts bytes of the rest that were carried into the newest generation.
+func (u *usage) keep(rest int64) {
+	if rest > 0 {
+		u.found += rest
+		u.rest += rest
+		u.parts[len(u.parts)-1].rest += rest
+	}
+}
 
 // oldest is the generation to compact now, if the log has grown too large.
-func (u *usage) oldest() (g Generation, want bool) {
-	if u.busy || len(u.parts) < 2 || u.bytes <= 2*u.live+slack {
+//
+// The rest counts as needed: else the ids of a busy minute, which must be kept
+// for their time, would be carried round and round at the speed of the disk.
+// Doubt is how the log gets small again when their time is over: then they do
+// not count, and the oldest generation is carried to see what is left of it.
+func (u *usage) oldest(doubt bool) (g Generation, want bool) {
+	needed := u.live
+	if !doubt {
+		needed += u.rest
+	}
+	if u.busy || len(u.parts) < 2 || u.bytes <= 2*needed+u.slack {
 		return g, false
 	}
 	p := u.parts[0]
 	return Generation{First: p.first, Last: p.last, Bytes: p.bytes}, true
 }
 
-// drop forgets the oldest generation.
-func (u *usage) drop() {
-	u.bytes -= u.parts[0].bytes
-	u.live -= u.parts[0].live
-	u.parts = append([]part(nil), u.parts[1:]...)
-	u.busy = false
+// drop forgets the oldest generation. It tells whether much less of the rest
+// was found there than was thought: then it may be so with the next one, too.
+func (u *usage) drop() (doubt bool) {
+	oldest := u.parts[0]
+	u.bytes -= oldest.bytes
+	u.live -= oldest.live
+	u.rest -= oldest.rest
+	doubt = u.found < oldest.rest/2
+	u.parts, u.busy, u.found = append([]part(nil), u.parts[1:]...), false, 0
+	return doubt
 }

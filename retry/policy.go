@@ -49,9 +49,9 @@ func (p Policy) Delay(attempt int, id uint64) time.Duration {
 // inclusive. The longest is the delay without jitter.
 func (p Policy) Bounds(attempt int) (lo, hi time.Duration) {
 	hi = p.full(attempt)
-	// A delay of months has more digits than a float64, so the product may come
-	// out a few nanoseconds too large: never let that reach below zero.
-	return max(0, hi-time.Duration(float64(hi)*p.Jitter)), hi
+	// A delay of months has more digits than a float64. Even so, lo is not below
+	// zero: Jitter is below 1, so the product is at most the float before hi.
+	return hi - time.Duration(float64(hi)*p.Jitter), hi
 }
 
 // Timetable returns the delays without jitter after attempts 1 to attempts−1,
@@ -72,7 +72,7 @@ func (p Policy) full(attempt int) time.Duration {
 		return p.List[min(attempt, len(p.List))-1]
 	}
 	if attempt == 1 || p.Initial == 0 {
-		return p.Initial // exact, and 0·∞ never comes up
+		return p.Initial // not rounded to a float; and 0·∞ never comes up
 	}
 	grown := float64(p.Initial) * math.Pow(p.Factor, float64(attempt-1))
 	if grown >= float64(p.Max) { // also +Inf, which is where the power ends

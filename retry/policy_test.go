@@ -45,6 +45,8 @@ func TestDelayNeverLeavesItsRange(t *testing.T) {
 		"factor 1e9":   {Initial: time.Second, Factor: 1e9, Max: time.Minute, Jitter: 0.2},
 		"factor max":   {Initial: 1, Factor: math.MaxFloat64, Max: MaxDelay, Jitter: 0.2},
 		"jitter max":   {Initial: 1, Factor: 2, Max: MaxDelay, Jitter: math.Nextafter(1, 0)},
+		"rounded up":   {Initial: 1<<51 + 1, Factor: 4, Max: 1<<53 + 3, Jitter: 0.2},
+		"rounded down": {Initial: 1<<53 + 1, Factor: 1, Max: MaxDelay, Jitter: 0.2},
 		"odd 10 years": {Initial: MaxDelay - 1, Factor: 1, Max: MaxDelay, Jitter: math.Nextafter(1, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,8 +74,11 @@ func inRange(t failer, p Policy, attempt int, id uint64) {
 	if d < lo || d > hi {
 		t.Fatalf("%v: delay %v after attempt %d is outside %v to %v", p, d, attempt, lo, hi)
 	}
-	if lo < 0 || hi > longest(p) || float64(hi) < float64(shortest(p)) {
+	if lo < 0 || hi > longest(p) || hi < shortest(p) {
 		t.Fatalf("%v: bounds %v to %v after attempt %d", p, lo, hi, attempt)
+	}
+	if len(p.List) == 0 && attempt == 1 && hi != p.Initial {
+		t.Fatalf("%v: the first delay is %d, want %d", p, hi, p.Initial)
 	}
 	if want := float64(hi) * (1 - p.Jitter); math.Abs(float64(lo)-want) > 1+1e-15*float64(hi) {
 		t.Fatalf("%v: lower bound %v after attempt %d, want %v", p, lo, attempt, time.Duration(want))
@@ -185,15 +190,18 @@ func TestJitterReachesBothEnds(t *testing.T) {
 	}
 }
 
-// One message does not keep its place in the range from attempt to attempt.
-func TestJitterDiffersByAttempt(t *testing.T) {
+// No two of these share a place in the range by kinship: not one message from
+// attempt to attempt, not a message and its neighbour one attempt on.
+func TestJitterDiffersByMessageAndAttempt(t *testing.T) {
 	p := Policy{List: []time.Duration{time.Hour}, Jitter: 0.5}
 	seen := map[time.Duration]bool{}
 	for attempt := 1; attempt <= 100; attempt++ {
-		seen[p.Delay(attempt, 1)] = true
+		for id := range uint64(100) {
+			seen[p.Delay(attempt, id)] = true
+		}
 	}
-	if len(seen) != 100 {
-		t.Errorf("%d different delays in 100 attempts", len(seen))
+	if len(seen) != 100*100 {
+		t.Errorf("%d different delays of %d", len(seen), 100*100)
 	}
 }
 

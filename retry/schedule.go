@@ -1,6 +1,9 @@
 package retry
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // arity is the number of children of a node. With four, a node's children lie
 // in one cache line (16 bytes each for a pointer owner), and the tree is half
@@ -89,6 +92,18 @@ func (s *Schedule[T]) Pop(now int64) (t T, ok bool) {
 
 // Len returns how many owners are on the schedule.
 func (s *Schedule[T]) Len() int { return len(s.slots) }
+
+// All yields every owner on the schedule, in no particular order. The schedule
+// must not change meanwhile.
+func (s *Schedule[T]) All() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, x := range s.slots {
+			if !yield(x.owner) {
+				return
+			}
+		}
+	}
+}
 
 // take empties place i and fills the hole with the last slot.
 func (s *Schedule[T]) take(i int) {

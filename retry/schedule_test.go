@@ -153,6 +153,14 @@ func compare(t *rapid.T, s *Schedule[*message], model map[*message]int64, owners
 	if at, ok := s.Next(); ok != some || ok && at != want {
 		t.Fatalf("Next %d %v, want %d %v", at, ok, want, some)
 	}
+	if all := slices.Collect(s.All()); len(all) != len(model) {
+		t.Fatalf("All yields %d, want %d", len(all), len(model))
+	}
+	for m := range s.All() {
+		if _, on := model[m]; !on {
+			t.Fatalf("All yields message %d, which is not scheduled", m.id)
+		}
+	}
 	for _, m := range owners {
 		at, on := model[m]
 		if m.due.Scheduled() != on || on && m.due.At() != at {
@@ -163,6 +171,19 @@ func compare(t *rapid.T, s *Schedule[*message], model map[*message]int64, owners
 		if x.owner != nil {
 			t.Fatalf("vacated place %d keeps message %d alive", len(s.slots)+i+1, x.owner.id)
 		}
+	}
+}
+
+func TestScheduleAllStops(t *testing.T) {
+	s, _ := filled(20)
+	n := 0
+	for range s.All() {
+		if n++; n == 3 {
+			break
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d yielded", n)
 	}
 }
 

@@ -20,6 +20,14 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Description }
 
+// log is the problem as attributes of a log line, if there is one.
+func (p *Problem) log() []any {
+	if p == nil {
+		return nil
+	}
+	return []any{"error", p.Description}
+}
+
 // ErrorAnswer is the body of an error.
 type ErrorAnswer struct {
 	Error *Problem `json:"error"`

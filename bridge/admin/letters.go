@@ -17,14 +17,14 @@ type Letter struct {
 	DLQ   string `json:"dlq"`
 	Seq   uint64 `json:"seq" about:"in the dead-letter queue"`
 	State string `json:"state" about:"there: ready, delayed or in_flight"`
-	dlq.LetterView
 	Error string `json:"error"` // also when empty
+	dlq.LetterView
 	Content
 }
 
 func viewLetter(e queue.Entry, m queue.Message, most int) Letter {
 	view := addressed(e.Letter, m).View()
-	return Letter{e.Queue, e.Seq, e.Phase.String(), view, view.Error, content(m.Header, m.Body, 0, most)}
+	return Letter{e.Queue, e.Seq, e.Phase.String(), view.Error, view, content(m.Header, m.Body, 0, most)}
 }
 
 // box is the dead-letter queue that a name stands for.
@@ -92,70 +92,80 @@ type Progress struct {
 	More    bool       `json:"more"`
 }
 
-// walk visits the letters of a page in order, until visit says that it has no
-// more room (the letter comes again in the next page), the limit, the end or
-// half the request's time is reached.
-func (s *Service) walk(ctx context.Context, pick Pick, visit func(queue.Entry, queue.Message) (room bool, err error)) (Progress, error) {
-	b, err := s.box(ctx, pick.Queue)
-	if err != nil {
-		return Progress{}, err
-	}
-	p, filter, err := s.begin(pick, b)
-	if err != nil || !b.exists {
-		return p, err
-	}
-	limit, end := atMost(pick.Limit, MaxPage), halftime(ctx)
-	for visited := 0; p.Next <= p.Through; {
-		entries, err := s.store.List(ctx, queue.List{Queue: b.dlq, From: p.Next, Limit: MaxPage})
-		if err != nil || len(entries) == 0 {
-			return p, err
-		}
-		for _, e := range entries {
-			if p.More = e.Seq <= p.Through; !p.More {
-				return p, nil
-			}
-			m, ok, err := s.picked(ctx, e, filter, p.Began.UnixNano())
-			if err != nil {
-				return p, err
-			}
-			if ok {
-				room, err := visit(e, m)
-				if err != nil || !room {
-					return p, err
-				}
-				visited++
-			}
-			p.Next = e.Seq + 1
-			if p.More = p.Next <= p.Through; visited == limit || time.Now().After(end) {
-				return p, nil
-			}
-		}
-		p.More = false
-	}
-	return p, nil
+// walk goes through the letters of a page.
+type walk struct {
+	Progress
+	filter dlq.Filter
+	left   int       // letters that may still be visited
+	end    time.Time // when the page has taken long enough
 }
 
-// begin is where a page begins, and its filter.
-func (s *Service) begin(pick Pick, b box) (Progress, dlq.Filter, error) {
-	p := Progress{DLQ: b.dlq, Through: pick.Through, Began: pick.Began}
-	if p.Through == 0 {
-		p.Through = b.last
-	}
-	if p.Began == nil {
-		p.Began = clock(s.store.Now().UnixNano())
-	}
-	f := pick.Filter
-	if b.origin != "" {
-		if f.OriginQueue != "" && f.OriginQueue != b.origin {
-			return p, f, badRequest("origin_queue is %s, but the letters asked for are those of %s", f.OriginQueue, b.origin)
+// visit does something with a letter. If it has no room for it, the letter comes
+// again in the next page.
+type visit func(queue.Entry, queue.Message) (room bool, err error)
+
+// walk visits the letters of a page in order, until there is no more room, or the
+// limit, the end, or half the request's time is reached.
+func (s *Service) walk(ctx context.Context, pick Pick, do visit) (Progress, error) {
+	w, err := s.begin(ctx, pick)
+	for err == nil && w.More {
+		var entries []queue.Entry
+		entries, err = s.store.List(ctx, queue.List{Queue: w.DLQ, From: w.Next, Limit: MaxPage})
+		w.More = len(entries) > 0
+		for i, on := 0, true; err == nil && on && i < len(entries); i++ {
+			if on, err = s.step(ctx, w, entries[i], do); !on {
+				return w.Progress, err
+			}
 		}
-		f.OriginQueue = b.origin
 	}
-	if f.LastSeq > 0 {
-		p.Through = min(p.Through, f.LastSeq)
+	return w.Progress, err
+}
+
+// step visits one message, if it is a letter that was picked, and tells whether
+// the page goes on.
+func (s *Service) step(ctx context.Context, w *walk, e queue.Entry, do visit) (on bool, err error) {
+	if w.More = e.Seq <= w.Through; !w.More {
+		return false, nil
 	}
-	p.Next = max(pick.From, f.FirstSeq, 1)
-	return p, f, nil
+	m, ok, err := s.picked(ctx, e, w.filter, w.Began.UnixNano())
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		if room, err := do(e, m); err != nil || !room {
+			return false, err
+		}
+		w.left--
+	}
+	w.Next = e.Seq + 1
+	w.More = w.Next <= w.Through
+	return w.More && w.left > 0 && time.Now().Before(w.end), nil
+}
+
+// begin is where a page begins.
+func (s *Service) begin(ctx context.Context, pick Pick) (*walk, error) {
+	b, err := s.box(ctx, pick.Queue)
+	w := &walk{
+		Progress: Progress{
+			DLQ:     b.dlq,
+			Through: cmp.Or(pick.Through, b.last),
+			Began:   cmp.Or(pick.Began, clock(s.store.Now().UnixNano())),
+			Next:    max(pick.From, pick.Filter.FirstSeq, 1),
+		},
+		filter: pick.Filter, left: atMost(pick.Limit, MaxPage), end: halftime(ctx),
+	}
+	if w.filter.LastSeq > 0 {
+		w.Through = min(w.Through, w.filter.LastSeq)
+	}
+	w.More = w.Next <= w.Through
+	if b.origin == "" || err != nil {
+		return w, err
+	}
+	if origin := w.filter.OriginQueue; origin != "" && origin != b.origin {
+		return w, badRequest("origin_queue is %s, but the letters asked for are those of %s", origin, b.origin)
+	}
+	w.filter.OriginQueue = b.origin
+	return w, nil
 }
 
 // picked reads the message of an entry if the filter picks it.
@@ -218,14 +228,13 @@ type DLQGroupsAnswer struct {
 	Progress
 }
 
-// maxGroups bounds the causes of one page; each is a few KiB at most.
-const maxGroups = 100
-
 func (s *Service) dlqGroups(ctx context.Context, pick Pick) (DLQGroupsAnswer, error) {
 	var groups dlq.Groups
-	answer := DLQGroupsAnswer{Groups: []dlq.GroupView{}}
-	var err error
-	answer.Progress, err = s.walk(ctx, pick, func(e queue.Entry, m queue.Message) (bool, error) {
+	answer, room := DLQGroupsAnswer{Groups: []dlq.GroupView{}}, s.room()/2
+	progress, err := s.walk(ctx, pick, func(e queue.Entry, m queue.Message) (bool, error) {
+		if room -= groupSize + 2*len(e.Letter.Error) + 2*len(m.Subject); room < 0 && answer.Letters > 0 {
+			return false, nil
+		}
 		groups.Add(e.Seq, addressed(e.Letter, m))
 		answer.Letters++
 		return true, nil
@@ -233,5 +242,9 @@ func (s *Service) dlqGroups(ctx context.Context, pick Pick) (DLQGroupsAnswer, er
 	for _, g := range groups.Sorted() {
 		answer.Groups = append(answer.Groups, g.View())
 	}
+	answer.Progress = progress
 	return answer, err
 }
+
+// groupSize is the JSON of a group beside its texts, in bytes.
+const groupSize = 300

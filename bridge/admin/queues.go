@@ -34,9 +34,9 @@ type Queue struct {
 	WaitingPulls   int           `json:"waiting_pulls"`
 	Workers        int           `json:"workers" about:"members of push groups"`
 
-	DeadLetterQueue string         `json:"dead_letter_queue" about:"empty if dead messages are dropped"`
-	Totals          Totals         `json:"totals"`
-	Settings        Settings       `json:"settings"`
+	DeadLetterQueue string   `json:"dead_letter_queue" about:"empty if dead messages are dropped"`
+	Totals          Totals   `json:"totals"`
+	Settings        Settings `json:"settings"`
 }
 
 // Totals count what happened in a queue since the process started.

@@ -135,11 +135,17 @@ func (c *Conn) whole() {
 func (c *Conn) attach(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.adopt(s.info)
 	c.current.Store(s)
 	for subject := range c.subs {
 		s.out.line("LS+ ", subject)
 	}
 	s.out.ping(s.subscribed)
+}
+
+func (c *Conn) adopt(i serverInfo) {
+	c.limits.Store(&limits{maxPayload: i.MaxPayload, publish: i.publish})
+	c.server.Store(&Server{ID: i.ID, Name: i.Name, Version: i.Version, Account: i.Account})
 }
 
 func (c *Conn) detach(s *session) { c.current.CompareAndSwap(s, nil) }

@@ -40,8 +40,8 @@ type infoJSON struct {
 	Export        *permission `json:"export"`
 }
 
-// connect is our CONNECT line (server/leafnode.go:2308). It has no "lang": that would make us a client on the wrong
-// port (leafnode.go:2355). No "remote_account": with it the server would evict another leaf of our name (leafnode.go:2112).
+// connect is our CONNECT line (server/leafnode.go:2310). It has no "lang": that would make us a client on the wrong
+// port (leafnode.go:2355). No "remote_account": with it the server would evict another leaf of our name (leafnode.go:2105-2116).
 type connect struct {
 	Version  string `json:"version"`
 	ID       string `json:"server_id"`
@@ -144,6 +144,7 @@ func (s *session) startTLS(ctx context.Context) error {
 }
 
 // learn takes an INFO line, the first or an update. Only the one that answers CONNECT tells account and permissions.
+// What it says counts for the Conn from attach on.
 func (s *session) learn(line []byte) {
 	var in infoJSON
 	if err := json.Unmarshal(line, &in); err != nil {
@@ -159,8 +160,9 @@ func (s *session) learn(line []byte) {
 	if !in.ConnectInfo && old.connected {
 		s.info.Account, s.info.publish, s.info.connected = old.Account, old.publish, true
 	}
-	s.c.limits.Store(&limits{maxPayload: s.info.MaxPayload, publish: s.info.publish})
-	s.c.server.Store(&Server{ID: s.info.ID, Name: s.info.Name, Version: s.info.Version, Account: s.info.Account})
+	if s.c.current.Load() == s {
+		s.c.adopt(s.info)
+	}
 }
 
 func (s *session) connectLine() (string, error) {

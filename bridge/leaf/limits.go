@@ -7,7 +7,7 @@ type limits struct {
 }
 
 // permission is a user's publish permission as INFO tells it ("export"). The server closes a leaf that publishes
-// outside of it (server/leafnode.go:3572-3664, 3678), which would hurt everybody for one message, so Batch asks here first.
+// outside of it (server/leafnode.go:3572-3662, 3678), which would hurt everybody for one message, so Batch asks here first.
 // Replies that the server would let through because of allow_responses are not known here and are refused as well.
 type permission struct {
 	Allow []string `json:"allow"`

@@ -120,9 +120,9 @@ func (s *session) fill() error {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+		return fmt.Errorf("leaf: the server hung up: %w", io.ErrUnexpectedEOF)
 	}
-	return err
+	return fmt.Errorf("leaf: read: %w", err)
 }
 
 // makeRoom moves what is left to the front. The buffer doubles while one operation does not fit, so that memory
@@ -224,7 +224,7 @@ func (s *session) tell(what func(Handler)) {
 }
 
 // attached is called at the first PONG: the server sends its whole interest before it looks at our PING
-// (server/leafnode.go:2533-2537, all within processing CONNECT), so what was told until now is whole.
+// (server/leafnode.go:2527-2531, within processing CONNECT), so what was told until now is whole.
 func (s *session) attached() {
 	s.c.attach(s)
 	s.tell(Handler.Connected)
@@ -267,8 +267,8 @@ func (s *session) send(buf []byte) []byte {
 		s.out.wrote(n)
 		rest = rest[n:]
 	}
-	if cap(buf) > keepBatch {
-		return nil
+	if cap(buf) > keepBatch && len(buf) < cap(buf)/4 {
+		return nil // the rush is over
 	}
 	return buf
 }

@@ -23,9 +23,12 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal is not waited for
 	a := &app{
 		in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr, env: os.Getenv,
-		asks:    isTerminal(os.Stdin) && isTerminal(os.Stderr),
-		shows:   isTerminal(os.Stdout),
-		signals: func(c chan<- os.Signal) { signal.Notify(c, os.Interrupt, syscall.SIGTERM) },
+		asks:  isTerminal(os.Stdin) && isTerminal(os.Stderr),
+		shows: isTerminal(os.Stdout),
+		signals: func(c chan<- os.Signal) (off func()) {
+			signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+			return func() { signal.Stop(c) }
+		},
 	}
 	os.Exit(a.run(ctx, os.Args[1:]))
 }
@@ -37,9 +40,9 @@ type app struct {
 	err io.Writer
 	env func(string) string
 
-	asks    bool                   // somebody is there to answer a question
-	shows   bool                   // stdout is read by a person
-	signals func(chan<- os.Signal) // as signal.Notify, for work
+	asks    bool                          // somebody is there to answer a question
+	shows   bool                          // stdout is read by a person
+	signals func(chan<- os.Signal) func() // signal.Notify and its Stop, for work
 
 	json    bool
 	server  string
@@ -82,14 +85,22 @@ func (a *app) report(ctx context.Context, err error) int {
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
 		return exitFailed // whoever read has what they wanted
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.err, "dsend: %s\n", oneLine(err.Error()))
+		a.complain(err.Error())
 		return exitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		fmt.Fprintln(a.err, "dsend: interrupted")
+		a.complain("interrupted")
 		return exitFailed
 	}
-	fmt.Fprintf(a.err, "dsend: %s\n", oneLine(err.Error()))
+	a.complain(err.Error())
 	return exitFailed
+}
+
+// complain writes an error, a line for each of its lines: a configuration may
+// have several faults.
+func (a *app) complain(text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(a.err, "dsend: %s\n", oneLine(line))
+	}
 }
 
 func newRoot(a *app) *cobra.Command {

@@ -1,15 +1,78 @@
 package main
 
 import (
-	"errors"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"dsend/cmd/dsend/config"
 )
 
-// newServeCommand is a placeholder: the lead replaces this file.
+// newServeCommand is dsend serve: everything that runs, in one process.
 func newServeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "serve", Short: "Run the queues", Args: operands(0, 0),
-		RunE: func(*cobra.Command, []string) error { return errors.New("serve is not built yet") },
+	var file string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the queues",
+		Long: `Run the queues: an embedded NATS server, the log on disk, health and metrics.
+
+Without anything it listens on 127.0.0.1:4222, keeps its data in ./dsend-data and
+creates a queue on its first publish. A configuration file, the environment
+(DSEND_…) and flags change that, in rising order. SIGHUP or "dsend reload" reads
+them again; SIGINT or SIGTERM stops in order.`,
+		Example: `  dsend serve
+  dsend serve --file dsend.yaml --listen 127.0.0.1:4333`,
+		Args: operands(0, 0),
 	}
+	c.Flags().StringVarP(&file, "file", "f", "", "configuration `FILE` (DSEND_CONFIG)")
+	config.AddFlags(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		load := func() (*config.Config, error) {
+			return config.Load(config.Options{File: file, Env: os.Environ(), Flags: c.Flags()})
+		}
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		return newNode(cfg, load, c.ErrOrStderr()).run(c.Context(), func(n *node) {
+			greet(c.OutOrStdout(), n)
+		})
+	}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{config.FlagError(c.Flags(), err)}
+	})
+	return c
+}
+
+// greet tells where everything is, and what to try.
+func greet(w io.Writer, n *node) {
+	fmt.Fprintf(w, `dsend is ready
+  listening on  %s
+  data in       %s
+`, n.server.URL(), n.cfg.Storage.Dir)
+	if n.http != nil {
+		fmt.Fprintf(w, "  health and metrics on  http://%s\n", n.http.Addr())
+	}
+	fmt.Fprintf(w, `
+try
+  nats request %[1]s.publish.orders 'hello'
+  nats reply %[1]s.work.orders --queue workers 'done'
+  dsend queue ls
+`, n.cfg.Prefix)
+	if f, ok := w.(interface{ Flush() error }); ok {
+		_ = f.Flush() // whoever reads stdout may be gone; the log goes on
+	}
+}
+
+// hangups gives the SIGHUPs that come while ctx is alive.
+func hangups(ctx context.Context) <-chan os.Signal {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	context.AfterFunc(ctx, func() { signal.Stop(c) })
+	return c
 }

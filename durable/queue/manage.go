@@ -11,6 +11,9 @@ import (
 // manage does what people ask for.
 func (s *State) manage(op Op, out *Out) Reply {
 	switch op := op.(type) {
+	case *Configure:
+		s.cfg = op.Config
+		return Reply{Op: op}
 	case *Declare:
 		return s.declare(op, out)
 	case *Undeclare:
@@ -36,7 +39,7 @@ func (s *State) create(name string, settings Settings, source Source, out *Out) 
 	emit(s, out, queueRecord{
 		id: s.lastID + 1, name: name, source: source, created: s.now, next: 1, settings: settings,
 	})
-	out.Changed = true
+	out.Changed = append(out.Changed, name)
 	out.tell(Event{Kind: EventCreated, At: s.now, Queue: name})
 	return s.byName[name]
 }
@@ -77,7 +80,7 @@ func (s *State) declare(op *Declare, out *Out) Reply {
 // overlapping refuses subjects that another queue captures.
 func (s *State) overlapping(op *Declare) *Error {
 	for _, name := range s.names() {
-		if name == op.Name {
+		if name == op.Name || s.byName[name].orphan {
 			continue
 		}
 		for _, mine := range op.Settings.Subjects {
@@ -99,7 +102,7 @@ func (s *State) update(q *queue, op *Declare, out *Out) int {
 	r := q.record()
 	r.settings, r.source, r.orphan = op.Settings, op.Source, false
 	emit(s, out, r)
-	out.Changed = true
+	out.Changed = append(out.Changed, q.name)
 	out.tell(Event{Kind: EventUpdated, At: s.now, Queue: q.name})
 	for _, g := range q.demand.groups {
 		s.settle(g)
@@ -149,7 +152,7 @@ func (s *State) undeclare(op *Undeclare, out *Out) Reply {
 		r := q.record()
 		r.orphan = true
 		emit(s, out, r)
-		out.Changed = true
+		out.Changed = append(out.Changed, q.name)
 	}
 	return Reply{Op: op}
 }
@@ -165,7 +168,7 @@ func (s *State) remove(op *Remove, out *Out) Reply {
 	s.endPulls(q, StatusRemoved, out)
 	emit(s, out, dropRecord{q.id})
 	q.totals.Removed += uint64(n)
-	out.Changed = true
+	out.Changed = append(out.Changed, op.Name)
 	out.tell(Event{Kind: EventRemoved, At: s.now, Queue: op.Name, Count: n})
 	return Reply{Op: op, Count: n}
 }

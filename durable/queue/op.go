@@ -111,6 +111,10 @@ const (
 	FromUse                    // its first publish, or a death
 )
 
+// Configure tells the State anew what it was told at first. Queues keep their
+// settings.
+type Configure struct{ Config Config }
+
 // Declare makes a queue, or changes its settings.
 type Declare struct {
 	Name     string
@@ -192,6 +196,7 @@ func (*Answer) op()    {}
 func (*Members) op()   {}
 func (*Interest) op()  {}
 func (*Peer) op()      {}
+func (*Configure) op() {}
 func (*Declare) op()   {}
 func (*Undeclare) op() {}
 func (*Remove) op()    {}

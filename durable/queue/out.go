@@ -16,7 +16,7 @@ type Out struct {
 	Events  []Event  // for people, metrics and notices
 	Freed   []Span   // bytes of the log nobody needs any longer
 	Held    []Span   // bytes of the log that are needed from now on
-	Changed bool     // queues, subjects or settings changed
+	Changed []string // queues that were made, removed, or whose settings changed
 
 	preamble int // bytes of Records that say nothing yet
 }
@@ -29,7 +29,7 @@ func (o *Out) Reset() {
 	clear(o.Events)
 	*o = Out{
 		Replies: o.Replies[:0], Speech: o.Speech[:0], Events: o.Events[:0],
-		Freed: o.Freed[:0], Held: o.Held[:0],
+		Freed: o.Freed[:0], Held: o.Held[:0], Changed: o.Changed[:0],
 	}
 }
 
@@ -38,7 +38,7 @@ func (o *Out) Empty() bool { return len(o.Records) == o.preamble }
 
 // Quiet tells whether nothing waits for the commit to be said.
 func (o *Out) Quiet() bool {
-	return len(o.Replies) == 0 && len(o.Speech) == 0 && len(o.Events) == 0 && !o.Changed
+	return len(o.Replies) == 0 && len(o.Speech) == 0 && len(o.Events) == 0 && len(o.Changed) == 0
 }
 
 // Reply answers an op.

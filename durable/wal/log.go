@@ -3,7 +3,9 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"sort"
 	"sync"
 )
@@ -53,6 +55,10 @@ func Open(dir string, o Options) (*Log, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	dir, err := filepath.Abs(dir) // the process may change its directory
+	if err != nil {
+		return nil, err
 	}
 	if err := makeFolder(dir); err != nil {
 		return nil, err
@@ -137,9 +143,18 @@ func (l *Log) roll() error {
 	l.mu.Lock()
 	l.writer = w
 	l.gens = append(l.gens, w.generation)
-	m := mark{first: l.gens[0].first, durable: l.durable}
+	m := l.mark()
 	l.mu.Unlock()
 	return l.lock.raise(m)
+}
+
+// mark is what may be said of the log now.
+func (l *Log) mark() mark {
+	m := mark{durable: l.durable}
+	if len(l.gens) > 0 {
+		m.first = l.gens[0].first
+	}
+	return m
 }
 
 // closeWriter seals the generation being written, if there is one.
@@ -168,7 +183,13 @@ func (l *Log) Read(commit uint64, off uint32, p []byte) error {
 	if int64(off)+int64(len(p)) > size {
 		return fmt.Errorf("%w: %d bytes at byte %d of commit %d, which has %d", ErrNoCommit, len(p), off, commit, size)
 	}
-	return l.readers.readAt(path, p, at+int64(off))
+	err = l.readers.readAt(path, p, at+int64(off))
+	if errors.Is(err, fs.ErrNotExist) { // dropped since we looked, or gone without our doing?
+		if _, _, _, dropped := l.locate(commit); dropped != nil {
+			return dropped
+		}
+	}
+	return err
 }
 
 // locate returns the file that has the data of commit, where in it, and how many bytes.
@@ -257,7 +278,7 @@ func (l *Log) takeOldest(first uint64) (*generation, mark, error) {
 	}
 	oldest := l.gens[0]
 	l.gens = append([]*generation(nil), l.gens[1:]...)
-	return oldest, mark{first: l.gens[0].first, durable: l.durable}, nil
+	return oldest, l.mark(), nil
 }
 
 // delete makes the mark durable, which says that the log begins behind g, and then deletes g.
@@ -303,7 +324,7 @@ func (l *Log) finish() error {
 	if err := l.Sync(); err != nil {
 		return err
 	}
-	return l.lock.raise(mark{durable: l.durable})
+	return l.lock.raise(mark{durable: l.durable}) // the first commit is as Recover, roll or Drop left it
 }
 
 // failed is why nothing more may be written, or nil.

@@ -46,7 +46,7 @@ func (l *Log) recover(fn func(uint64, []byte) error) error {
 		return err
 	}
 	l.durable = l.last
-	return l.lock.raise(mark{first: l.gens[0].first, durable: l.durable})
+	return l.lock.raise(l.mark())
 }
 
 // recoverFront finishes the deletion of a generation that Drop had begun with: it has no file any more. Then the log
@@ -202,5 +202,9 @@ func (l *Log) removeNewest(g *generation) error {
 
 // endsEarly is the damage that g has its commits up to last, and should have those up to want.
 func endsEarly(g *generation, last, want uint64) *Damage {
-	return &Damage{File: g.segment(), Offset: g.bytes, Commit: last + 1, Reason: fmt.Sprintf("commits %d to %d are missing", last+1, want)}
+	reason := fmt.Sprintf("commits %d to %d are missing", last+1, want)
+	if last+1 == want {
+		reason = "it is missing"
+	}
+	return &Damage{File: g.segment(), Offset: g.bytes, Commit: last + 1, Reason: reason}
 }

@@ -36,14 +36,18 @@ func environment(vars map[string]string, ps *Problems) layer {
 	keys, names := map[string]key{}, []string{}
 	for _, k := range globalKeys() {
 		keys[k.variable()] = k
-		names = append(names, k.variable())
+		names = append(names, strings.TrimPrefix(k.variable(), variablePrefix))
 	}
 	for _, name := range sorted(vars) {
 		at := place{fromEnvironment, name, 0}
 		if k, ok := keys[name]; ok {
 			out.text(k, at, vars[name], ps)
 		} else if name != fileVariable {
-			ps.add(at, "", "unknown variable%s", didYouMean(suggest(name, names)))
+			near := suggest(strings.TrimPrefix(name, variablePrefix), names)
+			if near != "" {
+				near = variablePrefix + near
+			}
+			ps.add(at, "", "unknown variable%s", didYouMean(near))
 		}
 	}
 	out.contradictions("defaults.", "", ps)

@@ -85,8 +85,9 @@ func (l *loader) merge(o Options) *Config {
 	if !l.given("server.listen") && (c.Server.Config != "" || c.Server.Leaf != "") {
 		c.Server.Listen = ""
 	}
+	own := queueKeys()
 	for _, q := range l.queues {
-		c.Queues = append(c.Queues, q.queue(&c.Defaults))
+		c.Queues = append(c.Queues, q.queue(own, &c.Defaults))
 	}
 	return c
 }
@@ -120,14 +121,14 @@ func merged(v *viper.Viper, k key) []string {
 }
 
 // queue lays what a queue says over the defaults.
-func (q *queueLayer) queue(defaults *queue.Settings) Queue {
+func (q *queueLayer) queue(keys []key, defaults *queue.Settings) Queue {
 	s := *defaults
 	if q.has(growth("")...) && len(s.Backoff.List) > 0 {
 		jitter := s.Backoff.Jitter
 		s.Backoff = retry.Default()
 		s.Backoff.Jitter = jitter
 	}
-	for _, k := range queueKeys() {
+	for _, k := range keys {
 		if v, ok := q.values[k.name]; ok {
 			_ = k.kind.store(k.perQueue(&s), v.texts) // was read once already
 		}

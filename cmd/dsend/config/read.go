@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	"dsend/durable/queue"
 )
@@ -61,6 +62,9 @@ func (r *reader) pair(p pair, t tableReader, table, full string) {
 	list, isList := t.lists[full]
 	why, refused := t.scope.refuse[full]
 	switch {
+	case isKey && strings.Contains(p.key, "."):
+		i := strings.LastIndex(full, ".")
+		r.problems.add(r.place(p.line), t.label+full, "must be written as %s in a table %s", full[i+1:], full[:i])
 	case isKey:
 		r.value(k, p.value, p.line, t)
 	case t.scope.tables[full]:

@@ -62,7 +62,7 @@ func (c *Config) report(q Queue, holds []string) QueueReport {
 		Subjects:          append([]string{}, s.Subjects...),
 		PushSubject:       s.Push.Subject,
 		VisibilityTimeout: formatDuration(s.VisibilityTimeout),
-		Retry:             timetable(s, len(holds) > 0),
+		Retry:             timetable(s),
 		HoldsDead:         append([]string{}, holds...),
 		Limits:            limits(q),
 		Paused:            s.Paused,
@@ -120,7 +120,9 @@ func (r QueueReport) String() string {
 	row("visibility", r.VisibilityTimeout)
 	row("retry", r.Retry.String())
 	row("dead letters", r.deadLetters())
-	row("dead ones of", strings.Join(r.HoldsDead, ", "))
+	if len(r.HoldsDead) > 0 {
+		row("keeps dead of", strings.Join(r.HoldsDead, ", ")+" (they stay, however often they fail here)")
+	}
 	row("limits", r.limits())
 	if r.Paused {
 		row("paused", "delivers nothing")
@@ -129,10 +131,7 @@ func (r QueueReport) String() string {
 }
 
 func (r QueueReport) deadLetters() string {
-	switch {
-	case r.Retry.Attempts == 0 && r.DeadLetters != "":
-		return r.DeadLetters + " (only what is terminated, expires or is killed)"
-	case r.DeadLetters == "":
+	if r.DeadLetters == "" {
 		return "dropped"
 	}
 	return r.DeadLetters

@@ -69,7 +69,7 @@ func (s scope) unknown(table, word string) string {
 		}
 	}
 	if near := suggest(word, append(s.names(table), extra(table)...)); near != "" {
-		return "unknown key" + didYouMean(near)
+		return "unknown key" + didYouMean(table+near)
 	}
 	for _, k := range s.order {
 		if k.name == word || strings.HasSuffix(k.name, "."+word) {

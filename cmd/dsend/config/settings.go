@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"dsend/durable/queue"
 )
@@ -58,19 +59,29 @@ func (l *loader) checkQueue(q queueLayer, s queue.Settings, defaults []queue.Set
 	}
 }
 
+// tries bounds how often settings are put right and looked at again: more than
+// there are keys.
+const tries = 50
+
 // findings are all there is to say against settings. Validate says one thing at
-// a time, so what it says is put right, in a copy, and it is asked again.
+// a time, so what it says is put right, in a copy, and it is asked again: first
+// the key is, and if it is still not content all of its table.
 // Subjects are looked at elsewhere, each with its own line.
 func findings(name string, s queue.Settings) []queue.SettingError {
 	var found []queue.SettingError
 	s.Subjects = nil
-	for range queueKeys() {
+	for range tries {
 		var e *queue.SettingError
 		if !errors.As(s.Validate(name), &e) {
 			break
 		}
-		found = append(found, refine(*e))
-		putRight(&s, e.Key)
+		f := refine(*e)
+		if slices.ContainsFunc(found, func(g queue.SettingError) bool { return g.Key == f.Key }) {
+			putRight(&s, func(key string) bool { return table(key) == table(f.Key) })
+			continue
+		}
+		found = append(found, f)
+		putRight(&s, func(key string) bool { return key == f.Key })
 	}
 	return found
 }
@@ -84,21 +95,22 @@ func refine(e queue.SettingError) queue.SettingError {
 	return e
 }
 
-// putRight gives a key a value that cannot be wrong.
-func putRight(s *queue.Settings, wrong string) {
+// putRight gives keys values that cannot be wrong by themselves.
+func putRight(s *queue.Settings, wrong func(key string) bool) {
 	good := queue.Defaults()
-	good.DeadLetter.Enabled = false // so that no name can be too long
+	good.DeadLetter.Enabled = false              // so that no name can be too long
+	good.Backoff.List = make([]time.Duration, 1) // a list stays one
 	for _, k := range queueKeys() {
-		if k.name == wrong || strings.HasPrefix(k.name, wrong+".") || sameTable(k.name, wrong) {
+		if wrong(k.name) {
 			_ = k.kind.store(k.perQueue(s), k.kind.texts(k.perQueue(&good)))
 		}
 	}
 }
 
-func sameTable(a, b string) bool {
-	tableA, _, okA := strings.Cut(a, ".")
-	tableB, _, okB := strings.Cut(b, ".")
-	return okA && okB && tableA == tableB
+// table is the outermost table of a key, or the key itself.
+func table(key string) string {
+	name, _, _ := strings.Cut(key, ".")
+	return name
 }
 
 // about are the keys a finding is about: its own, then those its sentence

@@ -14,7 +14,25 @@ func suggest(word string, candidates []string) string {
 			best, least = c, d
 		}
 	}
-	return best
+	if best != "" {
+		return best
+	}
+	return longer(word, candidates)
+}
+
+// longer returns the candidate that goes on where a word stops, or stops where
+// it goes on: warn for warning.
+func longer(word string, candidates []string) string {
+	for _, c := range candidates {
+		short, long := min(len(word), len(c)), word
+		if len(c) > len(word) {
+			long = c
+		}
+		if short >= 3 && strings.HasPrefix(long, word[:short]) && strings.HasPrefix(long, c[:short]) {
+			return c
+		}
+	}
+	return ""
 }
 
 // distance counts the letters to change, add, drop or swap with the next to get

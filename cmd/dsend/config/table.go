@@ -29,7 +29,7 @@ type key struct {
 func serverKeys() []key {
 	return []key{
 		{name: "server.listen", kind: one(words("address", address)), flag: "listen",
-			help:   "Where NATS clients connect, host:port; port 0 picks a free one.",
+			help:   "Where NATS clients connect, host:port, before what server.config says; port 0 picks a free one.",
 			global: func(c *Config) any { return &c.Server.Listen }},
 		{name: "server.config", kind: one(words("file", anything)),
 			help:   "A nats-server configuration file (TLS, users, accounts, cluster), used as it is.",
@@ -153,7 +153,7 @@ func defaultKeys() []key {
 			continue
 		}
 		field := k.perQueue
-		k.name, k.live, k.others, k.perQueue = "defaults."+k.name, true, nil, nil
+		k.name, k.live, k.perQueue = "defaults."+k.name, true, nil
 		k.global = func(c *Config) any { return field(&c.Defaults) }
 		keys = append(keys, k)
 	}

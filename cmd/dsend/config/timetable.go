@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"dsend/durable/queue"
+	"dsend/retry"
 )
 
 // shown is how many waits a timetable lists.
 const shown = 12
 
 // exact is how many waits are added up one by one.
-const exact = 100_000
+const exact = 10_000
 
 // Timetable is when the attempts of a message come if each of them fails.
 type Timetable struct {
@@ -31,15 +32,14 @@ type Timetable struct {
 	// Unanswered is when it is dead at the latest if no attempt is ever
 	// answered. Empty is never.
 	Unanswered string `json:"unanswered,omitempty"`
+	// Dropped messages go nowhere instead of into a dead-letter queue.
+	Dropped bool `json:"dropped"`
 }
 
-// timetable is that of a queue. A queue of dead letters has no end of attempts.
-func timetable(s queue.Settings, deadLetters bool) Timetable {
+// timetable is that of a queue.
+func timetable(s queue.Settings) Timetable {
 	attempts := s.MaxAttempts
-	if deadLetters {
-		attempts = 0
-	}
-	t := Timetable{Attempts: attempts, Waits: []string{}}
+	t := Timetable{Attempts: attempts, Waits: []string{}, Dropped: !s.DeadLetter.Enabled}
 	listed := shown + 1
 	if attempts > 0 {
 		listed = min(listed, attempts)
@@ -52,7 +52,7 @@ func timetable(s queue.Settings, deadLetters bool) Timetable {
 		t.More = formatDuration(last)
 	}
 	if attempts > 0 {
-		waiting := total(s, attempts-1)
+		waiting := total(s.Backoff, attempts-1)
 		t.Waiting = formatLong(waiting)
 		t.Unanswered = formatLong(waiting + float64(attempts)*float64(s.VisibilityTimeout))
 	}
@@ -68,16 +68,20 @@ func longestWait(attempts int) int {
 	return attempts - 1
 }
 
-// total adds up the waits after n failed attempts, in nanoseconds. From some
-// point on all waits are taken for the last one: the sum is never too small.
-func total(s queue.Settings, n int) float64 {
+// total adds up the waits after n failed attempts, in nanoseconds. Once they
+// have stopped growing, or have gone on for long, the rest are taken for the
+// last one: the sum is never too small.
+func total(p retry.Policy, n int) float64 {
 	sum := 0.0
-	for i := 1; i <= min(n, exact); i++ {
-		_, d := s.Backoff.Bounds(i)
+	_, last := p.Bounds(n)
+	for i := 1; i <= n; i++ {
+		_, d := p.Bounds(i)
+		if i > exact || d == last && i >= len(p.List) {
+			return sum + float64(n-i+1)*float64(last)
+		}
 		sum += float64(d)
 	}
-	_, last := s.Backoff.Bounds(n)
-	return sum + float64(max(0, n-exact))*float64(last)
+	return sum
 }
 
 // formatLong writes a sum that may be longer than a time.Duration can be.
@@ -97,14 +101,18 @@ func (t Timetable) String() string {
 		tries[i] = "+" + tries[i]
 	}
 	line := strings.Join(tries, ", ")
+	end := "dead"
+	if t.Dropped {
+		end = "dropped"
+	}
 	switch {
 	case t.Attempts == 0:
-		return line + ", then every " + t.More + ": never dead"
+		return line + ", then every " + t.More + ": never " + end
 	case t.Attempts == 1:
-		return line + ": dead when it fails (" + t.Unanswered + " if it is not answered)"
+		return line + ": " + end + " when it fails (" + t.Unanswered + " if it is not answered)"
 	case t.More != "":
 		line += ", … up to +" + t.More + ", " + strconv.Itoa(t.Attempts) + " tries"
 	}
-	return fmt.Sprintf("%s: dead after %s at the latest, plus the tries (%s if none is answered)",
-		line, t.Waiting, t.Unanswered)
+	return fmt.Sprintf("%s: %s after %s at the latest, plus the tries (%s if none is answered)",
+		line, end, t.Waiting, t.Unanswered)
 }

@@ -23,15 +23,21 @@ func parseTOML(src []byte) (*node, error) {
 		t.expression(t.p.Expression())
 	}
 	if verdict != nil && (t.p.Error() != nil || !t.twice) {
-		return nil, tomlError(verdict)
+		return nil, tomlError(src, verdict)
 	}
 	return t.root, nil
 }
 
-func tomlError(err error) error {
-	line, what := 1, strings.TrimPrefix(err.Error(), "toml: ")
+// tomlError finds the line; the decoder does not say it of what is out of place.
+func tomlError(src []byte, err error) error {
+	line, what := 0, strings.TrimPrefix(err.Error(), "toml: ")
 	if d := new(toml.DecodeError); errors.As(err, &d) {
 		line, _ = d.Position()
+	} else {
+		line = badLine(src, func(part []byte) bool {
+			var judged map[string]any
+			return toml.Unmarshal(part, &judged) == nil
+		})
 	}
 	return &syntaxError{max(line, 1), "is not TOML: " + what}
 }

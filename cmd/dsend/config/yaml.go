@@ -26,12 +26,12 @@ func parseYAML(src []byte) (*node, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
-		return nil, yamlError(err)
+		return nil, yamlError(src, err)
 	}
 	if err := d.Decode(&more); err == nil {
 		return nil, &syntaxError{more.Line, "has a second YAML document; only one is read"}
 	} else if !errors.Is(err, io.EOF) {
-		return nil, yamlError(err)
+		return nil, yamlError(src, err)
 	}
 	y := yamlReader{left: maxNodes}
 	return y.node(doc.Content[0], 0)
@@ -39,14 +39,21 @@ func parseYAML(src []byte) (*node, error) {
 
 var yamlForm = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
-// yamlError finds the line in what the parser says.
-func yamlError(err error) error {
-	m := yamlForm.FindStringSubmatch(err.Error())
-	if m == nil {
-		return &syntaxError{1, "is not YAML: " + err.Error()}
+// yamlError finds the line. The parser says none, the right one, the one where
+// the table around it begins, or one behind the end.
+func yamlError(src []byte, err error) error {
+	line := badLine(src, func(part []byte) bool {
+		var n yaml.Node
+		return yaml.Unmarshal(part, &n) == nil
+	})
+	what := err.Error()
+	if m := yamlForm.FindStringSubmatch(what); m != nil {
+		what = m[2]
+		if said, _ := strconv.Atoi(m[1]); said <= bytes.Count(src, []byte("\n")) {
+			line = max(line, said)
+		}
 	}
-	line, _ := strconv.Atoi(m[1]) // no number is line 1
-	return &syntaxError{max(line, 1), "is not YAML: " + m[2]}
+	return &syntaxError{line, "is not YAML: " + what}
 }
 
 type yamlReader struct{ left int }

@@ -1,0 +1,43 @@
+# What a fresh machine needs is Go; the rest is optional and said where it is missing.
+
+GO      ?= go
+
+TIMEOUT ?= 20m
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Print these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build ./dsend
+	$(GO) build -trimpath -o dsend ./cmd/dsend
+
+.PHONY: run
+run: build ## Run the queues here: NATS on 127.0.0.1:4222, data in ./dsend-data
+	./dsend serve
+
+.PHONY: test
+test: ## Run all tests with the race detector, and the checks
+	$(GO) vet ./...
+	$(GO) test -race -timeout $(TIMEOUT) ./...
+
+.PHONY: check
+check: ## Format, vet and staticcheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'not gofmt-ed'; exit 1; }
+	$(GO) vet ./...
+	$(GO) -C .ci/tools build -o ../../.cache/bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	.cache/bin/staticcheck ./...
+
+.PHONY: storm
+storm: ## The long forms: a million model steps, 500 kills, long fuzzing
+	DSEND_STORM=1 $(GO) test -timeout 6h ./...
+
+.PHONY: bench
+bench: build ## First numbers: fsynced publishes beside an echo and JetStream
+	$(GO) test -run '^$$' -bench 'Throughput' -benchtime 1x ./cmd/dsend/system
+
+.PHONY: clean
+clean: ## Remove what was built (not the data)
+	rm -f dsend

@@ -1,0 +1,219 @@
+package bridge
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"dsend/bridge/leaf"
+	"dsend/durable/queue"
+)
+
+// audience knows who is there: the workers that are pushed to, and the client
+// processes that pull. It tells the store when that changes.
+type audience struct {
+	bridge *Bridge
+
+	mu      sync.Mutex
+	table   leaf.Table
+	pullers map[string]time.Time       // peers that pulled; when they were lost, or zero
+	crowded int                        // number of pullers at which the lost are forgotten
+	work    map[string]string          // queue to its work subject
+	queues  map[string]map[string]bool // work subject to its queues
+	groups  map[string]map[string]int  // queue to its groups and their members
+	scratch []leaf.Group
+}
+
+func (a *audience) init(b *Bridge) {
+	a.bridge = b
+	a.pullers, a.crowded = map[string]time.Time{}, minCrowd
+	a.work, a.queues = map[string]string{}, map[string]map[string]bool{}
+	a.groups = map[string]map[string]int{}
+}
+
+const (
+	minCrowd = 1024
+	// lostFor is how long a peer that is gone is remembered: longer than
+	// any grace that makes sense.
+	lostFor = 10 * time.Minute
+)
+
+// apply takes note of interest that came or went.
+func (a *audience) apply(events []leaf.Interest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var ops []queue.Op
+	for _, e := range events {
+		changed := a.table.Apply(e)
+		if e.Queue != "" {
+			ops = a.workersChanged(ops, e.Subject)
+			continue
+		}
+		for _, name := range changed {
+			ops = a.inboxChanged(ops, name, name)
+		}
+		if peer := leaf.PeerOf(e.Subject); peer != e.Subject {
+			ops = a.inboxChanged(ops, peer, e.Subject)
+		}
+	}
+	a.bridge.submit(ops)
+}
+
+// inboxChanged tells the store of a subscription of a client that pulled.
+func (a *audience) inboxChanged(ops []queue.Op, peer, inbox string) []queue.Op {
+	lost, known := a.pullers[peer]
+	if !known {
+		return ops
+	}
+	present := a.table.HasInbox(inbox)
+	if strings.HasSuffix(inbox, "*") || strings.HasSuffix(inbox, ">") {
+		present = a.table.Has(inbox) // the subscription itself
+	}
+	ops = append(ops, &queue.Interest{Peer: peer, Inbox: inbox, Present: present})
+	here := a.table.Peer(peer).Inboxes > 0
+	if here != lost.IsZero() {
+		ops = append(ops, &queue.Peer{Peer: peer, Present: here})
+		a.pullers[peer] = time.Time{}
+		if !here {
+			a.pullers[peer] = time.Now()
+		}
+	}
+	return ops
+}
+
+// pulled notes that a client pulls, and tells who it is. ops tell the store
+// if it is gone already.
+func (a *audience) pulled(inbox string) (peer string, ops []queue.Op) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	peer = leaf.PeerOf(inbox)
+	if _, known := a.pullers[peer]; !known {
+		a.forget()
+		a.pullers[peer] = time.Time{}
+		if peer == inbox { // no name of a process in it: the inbox stands for it
+			a.table.Watch(peer)
+		}
+	}
+	if a.table.HasInbox(inbox) {
+		return peer, nil
+	}
+	ops = append(ops, &queue.Interest{Peer: peer, Inbox: inbox})
+	if a.table.Peer(peer).Inboxes == 0 {
+		ops = append(ops, &queue.Peer{Peer: peer})
+		a.pullers[peer] = time.Now()
+	}
+	return peer, ops
+}
+
+// forget drops peers that were lost long ago, when there are many.
+func (a *audience) forget() {
+	if len(a.pullers) < a.crowded {
+		return
+	}
+	maps.DeleteFunc(a.pullers, func(peer string, lost time.Time) bool {
+		gone := !lost.IsZero() && time.Since(lost) > lostFor
+		if gone && leaf.PeerOf(peer) == peer {
+			a.table.Unwatch(peer)
+		}
+		return gone
+	})
+	a.crowded = max(minCrowd, 2*len(a.pullers))
+}
+
+// vanish tells the store that nobody is known to be there.
+func (a *audience) vanish() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.table.Reset()
+	var ops []queue.Op
+	now := time.Now()
+	for peer, lost := range a.pullers {
+		if lost.IsZero() {
+			ops = append(ops, &queue.Interest{Peer: peer, Inbox: ">"}, &queue.Peer{Peer: peer})
+			a.pullers[peer] = now
+		}
+	}
+	for name := range a.work {
+		ops = a.recount(ops, name)
+	}
+	a.bridge.submit(ops)
+}
+
+// listens tells whether anybody hears a subject.
+func (a *audience) listens(subject string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.table.Has(subject)
+}
+
+// queueChanged notes where the workers of a queue subscribe.
+func (a *audience) queueChanged(info queue.Info) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	subject := info.Settings.Push.Subject
+	if subject == "" {
+		subject = a.bridge.prefix + ".work." + info.Name
+	}
+	if old, known := a.work[info.Name]; known && (old != subject || info.ID == 0) {
+		delete(a.queues[old], info.Name)
+		if len(a.queues[old]) == 0 {
+			delete(a.queues, old)
+		}
+		delete(a.work, info.Name)
+	}
+	if info.ID == 0 {
+		delete(a.groups, info.Name)
+		return
+	}
+	a.work[info.Name] = subject
+	if a.queues[subject] == nil {
+		a.queues[subject] = map[string]bool{}
+	}
+	a.queues[subject][info.Name] = true
+	a.bridge.submit(a.recount(nil, info.Name))
+}
+
+// workersChanged tells the store of the queues whose work subject a
+// subscription in a queue group is about.
+func (a *audience) workersChanged(ops []queue.Op, pattern string) []queue.Op {
+	if !strings.ContainsAny(pattern, "*>") {
+		for name := range a.queues[pattern] {
+			ops = a.recount(ops, name)
+		}
+		return ops
+	}
+	for subject, names := range a.queues {
+		if !leaf.Matches(pattern, subject) {
+			continue
+		}
+		for name := range names {
+			ops = a.recount(ops, name)
+		}
+	}
+	return ops
+}
+
+// recount compares the groups that work for a queue with those the store knows.
+func (a *audience) recount(ops []queue.Op, name string) []queue.Op {
+	a.scratch = a.table.Groups(a.work[name], a.scratch[:0])
+	known := a.groups[name]
+	now := make(map[string]int, len(a.scratch))
+	for _, g := range a.scratch {
+		now[g.Name] = g.Members
+		if known[g.Name] != g.Members {
+			ops = append(ops, &queue.Members{Queue: name, Group: g.Name, Count: g.Members})
+		}
+	}
+	for group := range known {
+		if now[group] == 0 {
+			ops = append(ops, &queue.Members{Queue: name, Group: group})
+		}
+	}
+	if len(now) == 0 {
+		delete(a.groups, name)
+	} else {
+		a.groups[name] = now
+	}
+	return ops
+}

@@ -1,0 +1,149 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"dsend/bridge/leaf"
+	"dsend/durable"
+	"dsend/durable/queue"
+)
+
+// Store is what the bridge needs of a durable.Store.
+type Store interface {
+	Submit(ops []queue.Op, bytes int64) error
+	Infos(ctx context.Context) ([]queue.Info, error)
+	Key() [16]byte
+}
+
+// Config is what a Bridge needs.
+type Config struct {
+	Prefix string       // of Dsend's own subjects, e.g. "dsend"
+	Leaf   leaf.Options // how to reach the server; Handler is set by the bridge
+	Logger *slog.Logger
+	// Reconnected, if set, is called when a connection was made again.
+	Reconnected func()
+}
+
+// Bridge is the wire between a NATS server and a store. It is the store's
+// Speaker.
+type Bridge struct {
+	prefix string
+	log    *slog.Logger
+	conn   *leaf.Conn
+	store  Store
+	tokens tokens
+
+	ready      atomic.Bool // the store is there
+	routes     *routes
+	audience   audience
+	dispatch   dispatch
+	connected  bool // there was a connection; of the reading goroutine
+	again      func()
+	complaints *leaf.Batch // of the reading goroutine: what is refused at once
+}
+
+var _ durable.Speaker = (*Bridge)(nil)
+
+// New makes a bridge. Nothing runs before Start.
+func New(cfg Config) (*Bridge, error) {
+	b := &Bridge{prefix: cfg.Prefix, log: cfg.Logger, again: cfg.Reconnected, routes: newRoutes(cfg.Prefix)}
+	b.audience.init(b)
+	cfg.Leaf.Handler = b
+	cfg.Leaf.Logger = cfg.Logger
+	conn, err := leaf.New(cfg.Leaf)
+	if err != nil {
+		return nil, err
+	}
+	b.conn = conn
+	b.complaints = conn.NewBatch()
+	b.dispatch = dispatch{batch: conn.NewBatch(), prefix: cfg.Prefix}
+	return b, nil
+}
+
+// Start connects and begins to serve a store. Before it, what the store says
+// is lost on the wire, as if nobody listened.
+func (b *Bridge) Start(ctx context.Context, store Store) error {
+	b.store = store
+	b.tokens = newTokens(store.Key())
+	b.dispatch.tokens = b.tokens
+	infos, err := store.Infos(ctx)
+	if err != nil {
+		return err
+	}
+	b.ready.Store(true)
+	for _, subject := range []string{b.prefix + ".publish.>", b.prefix + ".pull.>", ackPrefix + ">"} {
+		if err := b.conn.Subscribe(subject); err != nil {
+			return fmt.Errorf("subscribe %s: %w", subject, err)
+		}
+	}
+	b.Changed(infos)
+	return b.conn.Start(ctx)
+}
+
+// Close sends what was said and disconnects. Close the store first.
+func (b *Bridge) Close() error { return b.conn.Close() }
+
+// Connected is called when the server has told who listens.
+func (b *Bridge) Connected() {
+	if b.connected {
+		b.log.Info("connected to the server again")
+		if b.again != nil {
+			b.again()
+		}
+	}
+	b.connected = true
+}
+
+// Disconnected is called when the connection broke: nobody is known to listen
+// until the next one says so.
+func (b *Bridge) Disconnected(err error) {
+	b.log.Debug("leaf connection ended", "reason", err)
+	b.audience.vanish()
+}
+
+// Interest is called when subscriptions come and go.
+func (b *Bridge) Interest(events []leaf.Interest) { b.audience.apply(events) }
+
+// Changed is called when queues or their settings changed.
+func (b *Bridge) Changed(infos []queue.Info) {
+	if !b.ready.Load() {
+		return // Start looks at all of them
+	}
+	for _, info := range infos {
+		added, removed := b.routes.set(info)
+		for _, subject := range removed {
+			b.conn.Unsubscribe(subject)
+		}
+		for _, subject := range added {
+			if err := b.conn.Subscribe(subject); err != nil {
+				b.log.Error("cannot capture a subject", "queue", info.Name, "subject", subject, "error", err)
+			}
+		}
+		b.audience.queueChanged(info)
+	}
+}
+
+// submit hands ops over that nobody may refuse.
+func (b *Bridge) submit(ops []queue.Op) {
+	if len(ops) == 0 || !b.ready.Load() {
+		return
+	}
+	if err := b.store.Submit(ops, 0); err != nil {
+		b.log.Debug("the store takes nothing any more", "error", err)
+	}
+}
+
+// send hands a batch to the connection; what cannot be sent is lost on the
+// wire, and the store's timeouts bring it back.
+func (b *Bridge) send(batch *leaf.Batch) {
+	if batch.Count() == 0 {
+		return
+	}
+	if err := b.conn.Send(batch); err != nil {
+		b.log.Debug("not sent", "messages", batch.Count(), "error", err)
+		batch.Reset()
+	}
+}

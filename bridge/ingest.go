@@ -1,0 +1,210 @@
+package bridge
+
+import (
+	"bytes"
+	"errors"
+
+	"dsend/bridge/leaf"
+	"dsend/durable"
+	"dsend/durable/queue"
+)
+
+// pullConsumer is the consumer's name in the reply subject of a pull on
+// Dsend's own subject.
+const pullConsumer = "pull"
+
+// overhead is what the wire adds to a message at most that is delivered: the
+// reply subject and Dsend's headers, in bytes.
+const overhead = 512
+
+// Messages turns what came in with one read into ops of the store. It is
+// called by the reading goroutine; the messages are valid until it returns.
+func (b *Bridge) Messages(msgs []leaf.Msg) {
+	in := intake{Bridge: b, ops: make([]queue.Op, 0, len(msgs))}
+	in.keep(msgs)
+	for _, m := range msgs {
+		switch to, name := b.routes.find(m.Subject); to {
+		case toPublish:
+			in.publish(name, m)
+		case toPull:
+			in.pull(name, m)
+		case toAnswer:
+			in.answer(m)
+		}
+	}
+	in.submit()
+	b.send(b.complaints)
+}
+
+// intake is what one read brought. What must outlive the read is copied into
+// one piece of memory.
+type intake struct {
+	*Bridge
+	ops       []queue.Op
+	arena     []byte
+	publishes []queue.Publish
+	bytes     int64 // of publishes
+}
+
+// keep makes room for the copies.
+func (in *intake) keep(msgs []leaf.Msg) {
+	size := 0
+	for _, m := range msgs {
+		size += len(m.Subject) + len(m.Reply) + len(m.Header) + len(m.Payload)
+	}
+	in.arena = make([]byte, 0, size)
+	in.publishes = make([]queue.Publish, 0, len(msgs))
+}
+
+// copy keeps bytes beyond the read; nil stays nil.
+func (in *intake) copy(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	start := len(in.arena)
+	in.arena = append(in.arena, b...)
+	return in.arena[start:len(in.arena):len(in.arena)]
+}
+
+// publish takes a message for a queue.
+func (in *intake) publish(name string, m leaf.Msg) {
+	in.publishes = append(in.publishes, queue.Publish{Queue: name, MaxAttempts: -1})
+	p := &in.publishes[len(in.publishes)-1]
+	target, err := in.read(p, m)
+	if err == nil && target != "" {
+		err = in.redirect(p, target)
+	}
+	switch {
+	case err != nil:
+		in.refuse(p, m.Reply, &apiError{400, jsBadRequest, err.Error()})
+		return
+	case p.Queue == "":
+		in.refuse(p, m.Reply, &apiError{404, jsStreamNotFound, "no queue captures subject " + string(m.Subject)})
+		return
+	case target == "":
+		p.Subject = in.copy(m.Subject)
+	}
+	p.Reply, p.Header, p.Body = in.copy(m.Reply), in.copy(cleanHeader(m.Header)), in.copy(m.Payload)
+	in.bytes += int64(len(p.Subject) + len(p.Header) + len(p.Body) + 64)
+	in.ops = append(in.ops, p)
+}
+
+// read sets what the headers ask for.
+func (in *intake) read(p *queue.Publish, m leaf.Msg) (target string, err error) {
+	if bytes.HasSuffix(m.Reply, []byte(".$FI")) {
+		return "", errors.New("fast ingest batches are not supported")
+	}
+	if m.Header == nil {
+		return "", nil
+	}
+	return readOptions(p, m.Header)
+}
+
+// redirect publishes to the target of a schedule.
+func (in *intake) redirect(p *queue.Publish, target string) error {
+	to, name := in.routes.find([]byte(target))
+	if to != toPublish || name == "" {
+		return errors.New("header " + headerTarget + ": no queue captures " + target)
+	}
+	p.Queue, p.Subject = name, []byte(target)
+	return nil
+}
+
+// refuse answers a publish that the store never sees.
+func (in *intake) refuse(p *queue.Publish, reply []byte, err *apiError) {
+	if len(reply) > 0 {
+		in.complain(reply, nil, appendRefusal(nil, p.Queue, err))
+	}
+}
+
+func (in *intake) complain(to, header, body []byte) {
+	if err := in.complaints.Publish(to, nil, header, body); err != nil {
+		in.log.Debug("cannot answer", "to", string(to), "error", err)
+	}
+}
+
+// pull takes a request for messages.
+func (in *intake) pull(name string, m leaf.Msg) {
+	if len(m.Reply) == 0 {
+		return // nobody to deliver to
+	}
+	p := &queue.Pull{Queue: name, Consumer: pullConsumer}
+	in.request(p, m.Reply, m.Payload)
+	if p.Batch > 0 {
+		in.ops = append(in.ops, p)
+		in.ops = append(in.ops, in.present(p)...)
+	}
+}
+
+// request reads what is asked for; Batch is 0 if it was refused.
+func (in *intake) request(p *queue.Pull, inbox, body []byte) {
+	if err := readPull(p, body); err != nil {
+		p.Batch = 0
+		in.complain(inbox, []byte("NATS/1.0 "+statusText(queue.StatusBadRequest)+" - "+err.Error()+"\r\n\r\n"), nil)
+		return
+	}
+	p.Inbox, p.Overhead = string(inbox), overhead
+}
+
+// present names the client behind a pull, and tells the store if it is gone.
+func (in *intake) present(p *queue.Pull) (ops []queue.Op) {
+	p.Peer, ops = in.audience.pulled(p.Inbox)
+	return ops
+}
+
+// answer takes what a worker says of a delivery.
+func (in *intake) answer(m leaf.Msg) {
+	d, err := in.tokens.read(m.Subject)
+	if err != nil {
+		in.log.Debug("forged answer", "subject", string(m.Subject))
+		if len(m.Reply) > 0 {
+			in.complain(m.Reply, resultHeader(queue.ResultInvalid), nil)
+		}
+		return
+	}
+	a := &queue.Answer{QueueID: d.queueID, Seq: d.seq, Delivery: d.number}
+	next, more := readAnswer(a, d.pushed, m.Header, m.Payload)
+	in.ops = append(in.ops, a)
+	if !more {
+		a.Reply = in.copy(m.Reply)
+		return
+	}
+	if len(m.Reply) > 0 {
+		in.ops = append(in.ops, in.next(a, m, next)...)
+	}
+}
+
+// next adds the pull of a +NXT to its ack.
+func (in *intake) next(a *queue.Answer, m leaf.Msg, body []byte) []queue.Op {
+	p := &queue.Pull{Consumer: pullConsumer}
+	in.request(p, m.Reply, body)
+	if p.Batch == 0 {
+		return nil
+	}
+	a.Next = p
+	return in.present(p)
+}
+
+// submit hands the ops over. What the store has no room for is refused.
+func (in *intake) submit() {
+	if len(in.ops) == 0 {
+		return
+	}
+	err := in.store.Submit(in.ops, in.bytes)
+	if err == nil {
+		return
+	}
+	refusal := &apiError{503, jsInsufficient, err.Error()}
+	if errors.Is(err, durable.ErrBusy) {
+		refusal = &apiError{429, jsTooManyRequests, err.Error()}
+	}
+	var others []queue.Op
+	for _, op := range in.ops {
+		if p, ok := op.(*queue.Publish); ok {
+			in.refuse(p, p.Reply, refusal)
+		} else {
+			others = append(others, op)
+		}
+	}
+	in.Bridge.submit(others)
+}

@@ -1,0 +1,99 @@
+package bridge
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server/gsl"
+
+	"dsend/durable/queue"
+)
+
+// ackPrefix is what the reply subject of every delivery begins with.
+const ackPrefix = "$JS.ACK." + Domain + "."
+
+// target is what a message is for.
+type target uint8
+
+const (
+	toNobody target = iota
+	toPublish
+	toPull
+	toAnswer
+)
+
+// routes says what a subject means.
+type routes struct {
+	publish, pull string // prefixes
+
+	mu       sync.RWMutex
+	captured *gsl.GenericSublist[string] // subject to queue
+	subjects map[string][]string         // queue to its subjects
+	orphans  map[string]bool             // queues taken out of the configuration
+}
+
+func newRoutes(prefix string) *routes {
+	return &routes{
+		publish: prefix + ".publish.", pull: prefix + ".pull.",
+		captured: gsl.NewSublist[string](), subjects: map[string][]string{}, orphans: map[string]bool{},
+	}
+}
+
+// find tells what a message on a subject is for, and for which queue. The
+// queue is empty if no queue captures the subject any more.
+func (r *routes) find(subject []byte) (target, string) {
+	s := string(subject)
+	switch {
+	case strings.HasPrefix(s, ackPrefix):
+		return toAnswer, ""
+	case strings.HasPrefix(s, r.publish):
+		return toPublish, s[len(r.publish):]
+	case strings.HasPrefix(s, r.pull):
+		return toPull, s[len(r.pull):]
+	}
+	return toPublish, r.capturedBy(s)
+}
+
+func (r *routes) capturedBy(subject string) (name string) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	r.captured.Match(subject, func(queue string) {
+		if name == "" || r.orphans[name] { // another queue may have its subject now
+			name = queue
+		}
+	})
+	return name
+}
+
+// set notes the subjects of a queue, none if it was removed, and tells which
+// are new and which are no longer captured.
+func (r *routes) set(info queue.Info) (added, removed []string) {
+	want := info.Settings.Subjects
+	if info.ID == 0 {
+		want = nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.orphans, info.Name)
+	if info.Orphan {
+		r.orphans[info.Name] = true
+	}
+	have := r.subjects[info.Name]
+	for _, s := range have {
+		if !slices.Contains(want, s) && r.captured.Remove(s, info.Name) == nil {
+			removed = append(removed, s)
+		}
+	}
+	for _, s := range want {
+		if !slices.Contains(have, s) && r.captured.Insert(s, info.Name) == nil {
+			added = append(added, s)
+		}
+	}
+	if len(want) == 0 {
+		delete(r.subjects, info.Name)
+	} else {
+		r.subjects[info.Name] = slices.Clone(want)
+	}
+	return added, removed
+}

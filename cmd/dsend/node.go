@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"dsend/bridge"
+	"dsend/bridge/admin"
+	"dsend/cmd/dsend/config"
+	"dsend/durable"
+	"dsend/durable/queue"
+	"dsend/durable/wal"
+)
+
+// node is everything that runs:
+//
+//	http ── health, metrics
+//	server ─► bridge ─► store ─► wal
+//	  └─► admin ─────────┘
+type node struct {
+	cfg  *config.Config
+	load func() (*config.Config, error) // reads the configuration again
+
+	log   *slog.Logger
+	level *slog.LevelVar
+
+	health  *admin.Health
+	metrics *admin.Metrics
+	http    *admin.Server // nil if it is turned off
+	server  *bridge.Server
+	bridge  *bridge.Bridge
+	wal     *wal.Log
+	store   *durable.Store
+	broken  chan error // something that runs has failed
+
+	reloading sync.Mutex
+}
+
+func newNode(cfg *config.Config, load func() (*config.Config, error), logTo io.Writer) *node {
+	n := &node{
+		cfg: cfg, load: load, level: new(slog.LevelVar),
+		health: new(admin.Health), metrics: admin.NewMetrics(version().Version), broken: make(chan error, 2),
+	}
+	n.setLevel(cfg)
+	options := &slog.HandlerOptions{Level: n.level}
+	if cfg.Log.Format == "json" {
+		n.log = slog.New(slog.NewJSONHandler(logTo, options))
+	} else {
+		n.log = slog.New(slog.NewTextHandler(logTo, options))
+	}
+	return n
+}
+
+func (n *node) setLevel(cfg *config.Config) {
+	var level slog.Level
+	if level.UnmarshalText([]byte(cfg.Log.Level)) == nil { // config has proven it
+		n.level.Set(level)
+	}
+}
+
+// box is one part of the picture: it starts, and tells how it is stopped.
+type box func(context.Context) (stop func() error, err error)
+
+// run starts the boxes in order, tells that they run, waits for the end and
+// stops them in reverse.
+func (n *node) run(ctx context.Context, ready func(*node)) (err error) {
+	var stops []func() error
+	defer func() {
+		n.health.Stopping()
+		for _, stop := range slices.Backward(stops) {
+			err = errors.Join(err, stop())
+		}
+	}()
+	for _, start := range []box{n.startHTTP, n.startServer, n.makeBridge, n.openStore, n.serveStore, n.startAdmin} {
+		stop, err := start(ctx)
+		if err != nil {
+			return err
+		}
+		stops = append(stops, stop)
+		if ctx.Err() != nil {
+			return nil // asked to stop while starting
+		}
+	}
+	n.health.Ready()
+	ready(n)
+	return n.wait(ctx)
+}
+
+// wait returns when the process shall end, with the reason if it failed.
+func (n *node) wait(ctx context.Context) error {
+	hangup := hangups(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			n.log.Info("stopping")
+			return nil
+		case <-n.store.Done():
+			err := n.store.Err()
+			n.health.Failed(err)
+			return err
+		case err := <-n.broken:
+			n.health.Failed(err)
+			return err
+		case <-hangup:
+			if _, err := n.reload(ctx); err != nil {
+				n.log.Error("reload refused, nothing changed", "error", err)
+			}
+		}
+	}
+}
+
+func nothing() error { return nil }
+
+func (n *node) startHTTP(context.Context) (func() error, error) {
+	if n.cfg.HTTP.Listen == "" {
+		return nothing, nil
+	}
+	server, err := admin.Listen(n.cfg.HTTP.Listen, admin.Handler(n.health, n.metrics))
+	if err != nil {
+		return nil, err
+	}
+	n.http = server
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		err := server.Run(ctx)
+		ended <- err
+		if err != nil {
+			n.broken <- err
+		}
+	}()
+	return func() error { cancel(); return <-ended }, nil
+}
+
+func (n *node) startServer(context.Context) (func() error, error) {
+	if n.cfg.Server.Leaf != "" {
+		return nil, errors.New("server.leaf: this version embeds its server and cannot attach to another one")
+	}
+	server, err := bridge.StartServer(bridge.ServerConfig{
+		Listen: n.cfg.Server.Listen, File: n.cfg.Server.Config, Account: n.cfg.Server.Account, Logger: n.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.server = server
+	return func() error { server.Close(); return nil }, nil
+}
+
+func (n *node) makeBridge(context.Context) (func() error, error) {
+	b, err := bridge.New(bridge.Config{Prefix: n.cfg.Prefix, Leaf: n.server.Leaf(), Logger: n.log, Reconnected: n.metrics.LeafReconnected})
+	if err != nil {
+		return nil, err
+	}
+	n.bridge = b
+	return b.Close, nil
+}
+
+func (n *node) openStore(context.Context) (func() error, error) {
+	log, err := wal.Open(n.cfg.Storage.Dir, wal.Options{Logger: n.log})
+	if err != nil {
+		return nil, err
+	}
+	n.wal = log
+	store, err := durable.Open(log, durable.Config{
+		Queue:       n.queueConfig(n.cfg),
+		Speaker:     n.bridge,
+		Observer:    n.metrics,
+		Logger:      n.log,
+		AckInterval: n.cfg.Sync.AckInterval,
+		Cache:       n.cfg.Storage.Cache,
+		Reserve:     uint64(n.cfg.Storage.Reserve),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.cfg.Storage.Dir, err)
+	}
+	n.store = store
+	return func() error {
+		if err := store.Close(); !errors.Is(err, n.fault()) {
+			return err
+		}
+		return nil // run has said it
+	}, nil
+}
+
+// logBytes is the size of the log on disk.
+func (n *node) logBytes() (bytes int64) {
+	for _, g := range n.wal.Generations() {
+		bytes += g.Bytes
+	}
+	return bytes
+}
+
+// fault is why the store ended before it was closed, if it did.
+func (n *node) fault() error {
+	if err := n.store.Err(); !errors.Is(err, durable.ErrStopped) {
+		return err
+	}
+	return nil
+}
+
+func (n *node) queueConfig(cfg *config.Config) queue.Config {
+	return queue.Config{AutoCreate: cfg.AutoCreate, Defaults: cfg.Defaults, Grace: cfg.WorkerGrace, MaxWaiting: maxWaitingPulls}
+}
+
+// maxWaitingPulls bounds the requests that wait on one queue.
+const maxWaitingPulls = 100_000
+
+// serveStore declares the queues of the configuration, and only then lets
+// clients in.
+func (n *node) serveStore(ctx context.Context) (func() error, error) {
+	if err := n.declare(ctx, n.cfg); err != nil {
+		return nil, err
+	}
+	return nothing, n.bridge.Start(ctx, n.store)
+}
+
+func (n *node) startAdmin(context.Context) (func() error, error) {
+	nc, err := n.server.Connect(nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		n.log.Warn("admin connection", "error", err)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	view := adminStore{n.store}
+	service, err := admin.Start(nc, view, admin.Config{Prefix: n.cfg.Prefix, Version: version().Version, Reload: n.reload, Log: n.log})
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	n.metrics.Watch(view, n.logBytes)
+	return func() error { err := service.Stop(); nc.Close(); return err }, nil
+}
+
+// adminStore is the store as the admin package sees it.
+type adminStore struct{ *durable.Store }
+
+func (s adminStore) Message(ctx context.Context, e queue.Entry) (queue.Message, error) {
+	_, m, err := s.Store.Message(ctx, e.Queue, e.Seq)
+	return m, err
+}

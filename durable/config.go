@@ -1,0 +1,74 @@
+package durable
+
+import (
+	"log/slog"
+	"time"
+
+	"dsend/durable/queue"
+)
+
+// Speaker says what has become durable. It is called from one goroutine, in
+// the order of the commits.
+//
+// It must not wait for the network, nor for the Store (Do, View, Message,
+// Close): all queues would wait with it. Submit does not wait. The slices and
+// what they point to are the Store's again when the call returns; only the
+// bytes of a Message stay as they are.
+type Speaker interface {
+	// Replies answers ops that were submitted.
+	Replies([]queue.Reply)
+	// Speak sends deliveries and statuses, in order. The deliveries of one
+	// commit may come in several calls.
+	Speak([]Spoken)
+	// Events tells what happened.
+	Events([]Event)
+	// Changed tells of queues that were made, removed (ID is 0), or whose
+	// settings changed. It comes before what else the commit allows.
+	Changed([]queue.Info)
+}
+
+// Spoken is a delivery with its message, or a status.
+type Spoken struct {
+	*queue.Speech
+	Message queue.Message
+}
+
+// Event is an event; a death comes with its message.
+type Event struct {
+	*queue.Event
+	Message queue.Message
+}
+
+// Observer is told of each commit, by the loop: it must be quick.
+type Observer interface {
+	// Commit tells how many ops it holds, its bytes, and how long the sync
+	// took.
+	Commit(ops, bytes int, sync time.Duration)
+}
+
+// Config is what a Store needs.
+type Config struct {
+	Queue       queue.Config
+	Speaker     Speaker
+	Observer    Observer      // nil is none
+	Logger      *slog.Logger  // nil is none
+	AckInterval time.Duration // longest wait of a record nobody waits for; 0 is none
+	Cache       int64         // bytes of recent commits kept in memory; the newest one always is
+	MaxWaiting  int64         // bytes of publishes that may wait for the disk; 0 is 64 MiB
+	Reserve     uint64        // bytes of disk below which publishes are refused
+
+	slack int64 // see usage; 0 is defaultSlack, tests have less
+}
+
+// complete fills in what was left out.
+func (c *Config) complete() {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.MaxWaiting == 0 {
+		c.MaxWaiting = 64 << 20
+	}
+	if c.slack == 0 {
+		c.slack = defaultSlack
+	}
+}

@@ -1,0 +1,40 @@
+package durable
+
+import (
+	"context"
+
+	"dsend/durable/queue"
+)
+
+// Infos gives all queues at one moment, by name.
+func (s *Store) Infos(ctx context.Context) (infos []queue.Info, err error) {
+	err = s.View(ctx, func(state *queue.State) { infos = state.Infos() })
+	return infos, err
+}
+
+// Info gives one queue; the error is a *queue.Error if there is none.
+func (s *Store) Info(ctx context.Context, name string) (info queue.Info, err error) {
+	return look(ctx, s, func(state *queue.State) (queue.Info, *queue.Error) { return state.Info(name) })
+}
+
+// List gives a page of messages in order of sequence.
+func (s *Store) List(ctx context.Context, l queue.List) ([]queue.Entry, error) {
+	return look(ctx, s, func(state *queue.State) ([]queue.Entry, *queue.Error) { return state.List(l) })
+}
+
+// Entry gives one message; the error is a *queue.Error if there is none.
+func (s *Store) Entry(ctx context.Context, name string, seq uint64) (queue.Entry, error) {
+	return look(ctx, s, func(state *queue.State) (queue.Entry, *queue.Error) { return state.Entry(name, seq) })
+}
+
+// look asks the state something that it may refuse.
+func look[T any](ctx context.Context, s *Store, ask func(*queue.State) (T, *queue.Error)) (got T, err error) {
+	var refused *queue.Error
+	if err := s.View(ctx, func(state *queue.State) { got, refused = ask(state) }); err != nil {
+		return got, err
+	}
+	if refused != nil {
+		return got, refused
+	}
+	return got, nil
+}
