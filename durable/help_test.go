@@ -149,7 +149,9 @@ func must(t testing.TB, err error) {
 // do does one op that must not be refused.
 func do(t testing.TB, s *Store, op queue.Op) queue.Reply {
 	t.Helper()
-	r, err := s.Do(t.Context(), op)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := s.Do(ctx, op)
 	must(t, err)
 	if r.Err != nil {
 		t.Fatal(r.Err)

@@ -99,7 +99,7 @@ func (s *Service) announce() (err error) {
 			return fmt.Errorf("endpoint %s: %w", e.subject, err)
 		}
 	}
-	return nil
+	return s.nc.FlushTimeout(s.cfg.Timeout) // from now on there is somebody there
 }
 
 // Stop takes no more requests, cuts short those that run, and returns when they

@@ -59,20 +59,20 @@ type connect struct {
 
 // open dials and sends CONNECT and the first PING. What comes back is for the read loop, under the same deadline.
 func (s *session) open(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.c.o.Handshake)
+	timed, cancel := context.WithTimeout(ctx, s.c.o.Handshake)
 	defer cancel()
-	conn, err := s.c.o.Dial(ctx)
+	conn, err := s.c.o.Dial(timed)
 	if err != nil {
 		return fmt.Errorf("leaf: dial: %w", err)
 	}
 	s.conn = conn
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	deadline, _ := ctx.Deadline()
+	deadline, _ := timed.Deadline()
 	if err := conn.SetDeadline(deadline); err != nil {
 		return fmt.Errorf("leaf: dial: %w", err)
 	}
-	if err := s.greet(ctx); err != nil {
+	if err := s.greet(timed); err != nil {
 		return err
 	}
 	line, err := s.connectLine()

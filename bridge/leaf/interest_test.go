@@ -136,6 +136,9 @@ func TestGroupsOfASubject(t *testing.T) {
 	if got := groups(); got != "[]" {
 		t.Error(got)
 	}
+	if got := slices.Collect(tab.Watched()); !slices.Equal(got, []string{"work.a"}) {
+		t.Error(got)
+	}
 	if got := on(&tab, "work.*"); !slices.Equal(got, []string{"work.a"}) {
 		t.Errorf("still watched: %v", got)
 	}

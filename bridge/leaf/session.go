@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,8 +120,11 @@ func (s *session) fill() error {
 		s.heard.Store(true)
 		return nil
 	}
-	if err == nil || errors.Is(err, io.EOF) {
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
 		return fmt.Errorf("leaf: the server hung up: %w", io.ErrUnexpectedEOF)
+	case errors.Is(err, os.ErrDeadlineExceeded): // set by open, lifted by subscribed
+		return fmt.Errorf("leaf: no handshake within %v: %w", s.c.o.Handshake, err)
 	}
 	return fmt.Errorf("leaf: read: %w", err)
 }

@@ -153,6 +153,47 @@ func TestHandshakeHangs(t *testing.T) {
 	}
 }
 
+// What is not a leafnode port of a usable server is said clearly, and no password is sent to it.
+func TestWrongGreetings(t *testing.T) {
+	for want, script := range map[string]func(f *fake){
+		"hung up":              func(f *fake) { f.conn.Close() },
+		"no handshake within":  func(f *fake) {},
+		"too many connections": func(f *fake) { f.say("-ERR 'too many connections'") },
+		"not INFO":             func(f *fake) { f.say("PING") },
+		"not a leafnode port":  func(f *fake) { f.say(`INFO {"headers":true,"client_id":7}`) },
+		"headers turned off":   func(f *fake) { f.say(`INFO {"info_on_connect":true}`) },
+		"before the TLS":       func(f *fake) { f.say(`INFO {"info_on_connect":true,"headers":true,"tls_required":true}` + "\r\nPONG") },
+		"HTTP/1.1":             func(f *fake) { f.say("HTTP/1.1 400 Bad Request") },
+		"TLS: ":                func(f *fake) { f.say(`INFO {"info_on_connect":true,"headers":true,"tls_required":true}`) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var sent strings.Builder
+			c, r := fakeConn(t, func(o *Options) { o.User, o.Password = "u", "s3cret" }, func(f *fake) { script(f); _, _ = io.Copy(&sent, io.LimitReader(f.in, 1)) })
+			if err := c.Start(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, not %q", err, want)
+			}
+			if strings.Contains(sent.String(), "C") || len(r.story) != 0 || c.MaxPayload() != 0 || c.Server() != (Server{}) {
+				t.Errorf("%q sent, %q told", sent.String(), r.story)
+			}
+		})
+	}
+}
+
+func TestFlushIsBoundByContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := fakeConn(t, nil, func(f *fake) { f.welcome(); f.drain() }, nil)
+		ok(t, c.Start(t.Context()))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if err := c.Flush(t.Context()); !errors.Is(err, ErrDisconnected) { // when the silence ends the connection
+			t.Error(err)
+		}
+	})
+}
+
 // The waits double up to the longest and start anew after a success.
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,9 +1,6 @@
 package config
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Diff compares the configuration a server runs with a newly loaded one.
 // Changes are sentences, one for each key and each queue that a reload puts
@@ -63,7 +60,7 @@ func change(name, from, to string) string {
 }
 
 func orNothing(s string) string {
-	if slices.Contains([]string{"", " "}, s) {
+	if s == "" {
 		return `""`
 	}
 	return s

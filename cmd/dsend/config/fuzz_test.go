@@ -20,8 +20,9 @@ func FuzzLoad(f *testing.F) {
 			f.Add([]byte(src), uint8(ext))
 		}
 	}
+	dir := f.TempDir() // of this process, which takes one input after the other
 	f.Fuzz(func(t *testing.T, src []byte, ext uint8) {
-		path := filepath.Join(t.TempDir(), "d"+extensions()[int(ext)%len(extensions())])
+		path := filepath.Join(dir, "d"+extensions()[int(ext)%len(extensions())])
 		if err := os.WriteFile(path, src, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -149,12 +149,12 @@ func (l *loader) given(name string) bool {
 	return l.file.has(name) || l.env.has(name) || l.flags.has(name)
 }
 
-// at is the place of the value that counts; if nobody gave it, the file.
+// at is the place of the value that counts.
 func (l *loader) at(name string) place {
 	for _, layer := range []layer{l.flags, l.env, l.file} {
 		if v, ok := layer.values[name]; ok {
 			return v.at
 		}
 	}
-	return place{}
+	return byDefault()
 }

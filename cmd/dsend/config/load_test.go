@@ -68,8 +68,7 @@ func friends(tree map[string]any, name string) {
 	}
 }
 
-// Every key, from every source, in every format: it arrives, and nothing else
-// changes.
+// Every key arrives from a file of every format.
 func TestEveryKeyRoundTrips(t *testing.T) {
 	for _, k := range globalKeys() {
 		for _, value := range othersOf(t, k) {
@@ -174,7 +173,7 @@ func TestPrecedence(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", k.name, got, want)
 			}
 		}
-		if friendless := k.name != "server.account"; friendless {
+		if k.name != "server.account" { // which needs the file
 			c := load(t, Options{Env: env}, flag)
 			if got := text(k, k.global(c)); got != canonical(t, k, v[2]) {
 				t.Errorf("%s without a file: got %q, want %q", k.name, got, v[2])

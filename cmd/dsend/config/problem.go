@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // source is where a value comes from, in rising order.
@@ -23,6 +25,9 @@ type place struct {
 	name   string // of the file, the variable or the flag
 	line   int    // in the file, from 1; 0 is the whole file
 }
+
+// byDefault is the place of what nobody gave.
+func byDefault() place { return place{name: "default"} }
 
 func (p place) String() string {
 	switch {
@@ -66,7 +71,7 @@ func (ps Problems) Error() string {
 }
 
 func (ps *Problems) add(at place, key, what string, args ...any) {
-	*ps = append(*ps, Problem{Where: at.String(), Key: key, What: fmt.Sprintf(what, args...), at: at})
+	*ps = append(*ps, Problem{Where: at.String(), Key: key, What: oneLine(fmt.Sprintf(what, args...)), at: at})
 }
 
 // err is nil without problems, else all of them in order: the file from its top
@@ -81,6 +86,15 @@ func (ps Problems) err() error {
 			cmp.Compare(a.at.line, b.at.line))
 	})
 	return ps
+}
+
+// oneLine keeps what a parser says from breaking the line.
+func oneLine(what string) string {
+	if utf8.ValidString(what) && !strings.ContainsFunc(what, unicode.IsControl) {
+		return what
+	}
+	quoted := strconv.Quote(what)
+	return quoted[1 : len(quoted)-1]
 }
 
 // quote shows what somebody wrote, on one line and not too long.

@@ -253,6 +253,7 @@ func TestLoadRefusesOtherFormats(t *testing.T) {
 		}},
 		{"octal", "d.toml", "[defaults]\nmax_attempts = 0o10\n", []string{`d.toml:2: defaults.max_attempts: "0o10" is not a whole decimal number`}},
 		{"syntax", "d.toml", "prefix = 'a'\nlog = \n", []string{"d.toml:2: is not TOML: incomplete number"}},
+		{"syntax with a line end", "d.toml", "a = 1\n[\n", []string{`d.toml:2: is not TOML: invalid character at start of key: \n`}},
 		{"empty", "d.toml", "\n# nothing\n", []string{"d.toml:1: is empty: set at least one key, or start without a file"}},
 
 		{"unknown", "d.json", "{\"server\":\n  {\"listn\": \"a:1\"}}", []string{"d.json:2: server.listn: unknown key (did you mean server.listen?)"}},

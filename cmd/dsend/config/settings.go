@@ -33,7 +33,7 @@ func (l *loader) nearest(f queue.SettingError) place {
 			return l.at("defaults." + k)
 		}
 	}
-	return place{}
+	return byDefault()
 }
 
 // checkQueue reports what is wrong with a queue, but for what is wrong with the

@@ -98,21 +98,13 @@ func lineEnds(src []byte) []int {
 }
 
 func (t *tomlReader) keyValue(in *node, e *unstable.Node) {
-	words := t.words(e.Key())
-	last := words[len(words)-1]
-	for _, w := range words[:len(words)-1] {
-		in = t.descend(in, w)
-	}
+	in, last := t.reach(in, e)
 	t.put(in, last, t.value(e.Value(), last.line))
 }
 
 // header opens the table of a [header].
 func (t *tomlReader) header(e *unstable.Node) {
-	words := t.words(e.Key())
-	in, last := t.root, words[len(words)-1]
-	for _, w := range words[:len(words)-1] {
-		in = t.descend(in, w)
-	}
+	in, last := t.reach(t.root, e)
 	found := find(in, last.text)
 	if found == nil || found.shape != isTable || t.closed[found] {
 		found = t.put(in, last, &node{shape: isTable, line: last.line})
@@ -123,17 +115,23 @@ func (t *tomlReader) header(e *unstable.Node) {
 
 // item opens the next table of a [[list]].
 func (t *tomlReader) item(e *unstable.Node) {
-	words := t.words(e.Key())
-	in, last := t.root, words[len(words)-1]
-	for _, w := range words[:len(words)-1] {
-		in = t.descend(in, w)
-	}
+	in, last := t.reach(t.root, e)
 	found := find(in, last.text)
 	if found == nil || found.shape != isList || t.closed[found] {
 		found = t.put(in, last, &node{shape: isList, line: last.line})
 	}
 	t.table = &node{shape: isTable, line: last.line}
 	found.items = append(found.items, t.table)
+}
+
+// reach goes from a table to the one where the last word of a key belongs.
+func (t *tomlReader) reach(in *node, e *unstable.Node) (*node, word) {
+	words := t.words(e.Key())
+	last := len(words) - 1
+	for _, w := range words[:last] {
+		in = t.descend(in, w)
+	}
+	return in, words[last]
 }
 
 // descend goes into the table of a name, or the newest one of a list of them;

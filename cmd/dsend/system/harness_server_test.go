@@ -1,0 +1,190 @@
+package system
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// setup says how to run a server. The zero value is one without a configuration
+// file, which creates queues on their first publish.
+type setup struct {
+	dir    string   // the data folder; empty is a new one
+	config string   // YAML; empty is no file
+	args   []string // more flags
+	env    []string
+	listen string // host:port; empty is a port the harness picks
+}
+
+// server is a data folder and an address, and the process that serves them now.
+type server struct {
+	t    testing.TB
+	dir  string
+	file string // configuration
+	args []string
+	env  []string
+	addr string
+	web  string // host:port of health and metrics
+	*process
+	starting time.Duration // how long the last start took
+}
+
+// newServer prepares a server without starting it.
+func newServer(t testing.TB, s setup) *server {
+	t.Helper()
+	v := &server{t: t, dir: s.dir, args: s.args, env: s.env, addr: s.listen}
+	if v.dir == "" {
+		v.dir = filepath.Join(t.TempDir(), "data")
+	}
+	if v.addr == "" {
+		v.addr = pickAddr()
+	}
+	v.web = pickAddr()
+	if s.config != "" {
+		v.file = filepath.Join(t.TempDir(), "dsend.yaml")
+		v.configure(s.config)
+	}
+	return v
+}
+
+// start starts a server and waits until it is ready. When the test ends it is
+// stopped in order, which is part of the test.
+func start(t testing.TB, s setup) *server {
+	t.Helper()
+	v := newServer(t, s)
+	t.Cleanup(func() {
+		if v.process != nil && v.running() {
+			v.stop()
+		}
+	})
+	v.start()
+	return v
+}
+
+// configure writes the configuration file.
+func (s *server) configure(yaml string) {
+	s.t.Helper()
+	if err := os.WriteFile(s.file, []byte(yaml), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// flags are the arguments of dsend serve.
+func (s *server) flags() []string {
+	args := []string{"serve", "--data", s.dir, "--listen", s.addr, "--http", s.web}
+	if s.file != "" {
+		args = append(args, "--file", s.file)
+	}
+	return append(args, s.args...)
+}
+
+// start starts the server, again on the same folder and address if it ran before.
+func (s *server) start() {
+	s.t.Helper()
+	again, begin := s.process != nil, time.Now()
+	for {
+		s.process = launch(s.t, s.env, s.flags()...)
+		select {
+		case <-s.ready:
+			s.starting = time.Since(begin)
+			s.addr, s.web = strings.TrimPrefix(s.listen, "nats://"), strings.TrimPrefix(s.http, "http://")
+			return
+		case <-s.ended:
+			if len(s.err.with("address already in use")) == 0 || time.Since(begin) > patience {
+				s.t.Fatalf("the server does not start (exit code %d):\n%s", s.cmd.ProcessState.ExitCode(), s.err.last(60))
+			}
+			if !again { // somebody else was quicker
+				s.addr, s.web = pickAddr(), pickAddr()
+			}
+		case <-time.After(patience):
+			s.t.Fatalf("the server is not ready after %s:\n%s", patience, s.err.last(60))
+		}
+	}
+}
+
+func (s *server) running() bool {
+	select {
+	case <-s.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// stopBound is how long an orderly stop may take. An issue says "a few seconds";
+// the rest is for machines that are busy, and for the race detector.
+const stopBound = 15 * time.Second
+
+// stop ends the server with SIGTERM, which must be in order and soon, and tells
+// how long it took.
+func (s *server) stop() time.Duration {
+	s.t.Helper()
+	begin := time.Now()
+	s.signal(syscall.SIGTERM)
+	select {
+	case <-s.ended:
+	case <-time.After(stopBound):
+		s.t.Errorf("the server has not stopped %s after SIGTERM", stopBound)
+		s.signal(syscall.SIGQUIT)
+		<-s.ended
+	}
+	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
+		s.t.Errorf("exit code %d (%v) after SIGTERM, want 0:\n%s", code, s.cmd.ProcessState, s.err.last(60))
+	}
+	return time.Since(begin)
+}
+
+// kill ends the server with SIGKILL.
+func (s *server) kill() {
+	s.t.Helper()
+	s.signal(syscall.SIGKILL)
+	<-s.ended
+}
+
+// killed waits until something else has killed the server.
+func (s *server) killed() {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		s.t.Fatal("the server was not killed")
+	}
+}
+
+// restart kills the server and starts it again.
+func (s *server) restart() {
+	s.t.Helper()
+	s.kill()
+	s.start()
+}
+
+func (s *server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Errorf("signal %v: %v", sig, err)
+	}
+}
+
+func (s *server) pid() int { return s.cmd.Process.Pid }
+
+func (s *server) url() string { return "nats://" + s.addr }
+
+// pickAddr picks a port below those that connections get for themselves: a
+// client that keeps dialling a dead server could otherwise get the server's own
+// port, and connect to itself.
+func pickAddr() string {
+	for {
+		addr := fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(20000))
+		l, err := net.Listen("tcp", addr)
+		if err == nil {
+			_ = l.Close()
+			return addr
+		}
+	}
+}

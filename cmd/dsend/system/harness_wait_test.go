@@ -1,0 +1,100 @@
+package system
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// patience is how long anything may take before a test gives up: a limit for
+// failures, nothing ever waits for it to pass.
+const patience = 60 * time.Second
+
+// eventually polls until a condition holds: until it returns nil.
+func eventually(t testing.TB, what string, holds func() error) {
+	t.Helper()
+	within(t, patience, what, holds)
+}
+
+// within is eventually with a limit of its own.
+func within(t testing.TB, limit time.Duration, what string, holds func() error) {
+	t.Helper()
+	pause, begin := 2*time.Millisecond, time.Now()
+	for {
+		err := holds()
+		if err == nil {
+			return
+		}
+		if time.Since(begin) > limit {
+			t.Fatalf("%s: not so after %s: %v", what, limit, err)
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 100*time.Millisecond)
+	}
+}
+
+// equal is a condition for eventually.
+func equal[T comparable](got, want T) error {
+	if got != want {
+		return fmt.Errorf("got %+v, want %+v", got, want)
+	}
+	return nil
+}
+
+// Bounds of what is due at a time (SCENARIOS.md): never early, and in time on an
+// idle machine. overload is added to the latter, since these machines are not.
+const (
+	early    = 20 * time.Millisecond
+	late     = 500 * time.Millisecond
+	overload = 4 * time.Second
+)
+
+// checkDue checks that something came when it was due, a delay after something.
+func checkDue(t testing.TB, what string, due, got time.Time, delay time.Duration) {
+	t.Helper()
+	off, bound := got.Sub(due), late+delay/20
+	switch {
+	case off < -early:
+		t.Errorf("%s came %s early (delay %s)", what, -off, delay)
+	case off > bound+overload:
+		t.Errorf("%s came %s late (delay %s)", what, off, delay)
+	case off > bound:
+		t.Logf("%s came %s late (delay %s): a busy machine?", what, off, delay)
+	}
+}
+
+// dice gives a test its random numbers, and logs the seed that repeats them.
+func dice(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("DSEND_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("DSEND_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("DSEND_SEED=%d", seed)
+	h := fnv.New64()
+	_, _ = h.Write([]byte(t.Name()))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// storm tells whether the long form was asked for.
+func storm() bool { return os.Getenv("DSEND_STORM") == "1" }
+
+// need skips a test for want of a tool, or fails it where all is required.
+func need(t testing.TB, have bool, install string) {
+	t.Helper()
+	switch {
+	case have:
+	case os.Getenv("DSEND_REQUIRE_ALL") == "1":
+		t.Fatal("DSEND_REQUIRE_ALL=1, and this is missing: " + install)
+	default:
+		t.Skip("needs: " + install)
+	}
+}

@@ -1,0 +1,144 @@
+package examples
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// patience is a failure limit, not a wait.
+const patience = 60 * time.Second
+
+func TestProducerAndWorker(t *testing.T) {
+	url := serve(t)
+	if got, want := run(t, url, "producer"), `{"order":1} is on disk as orders 1, again: false
+{"order":2} is on disk as orders 2, again: false
+{"order":3} is on disk as orders 3, again: false
+`; got != want {
+		t.Errorf("producer says\n%swant\n%s", got, want)
+	}
+	if got := run(t, url, "producer"); strings.Count(got, "again: true") != 3 {
+		t.Errorf("the second producer says\n%s", got)
+	}
+	if got, want := run(t, url, "worker"), `{"order":1}, attempt 1
+done: ok
+{"order":2}, attempt 1
+done: ok
+{"order":3}, attempt 1
+done: ok
+nothing more: 408 Request Timeout
+`; got != want {
+		t.Errorf("worker says\n%swant\n%s", got, want)
+	}
+}
+
+func TestPoison(t *testing.T) {
+	if got, want := run(t, serve(t), "poison"), `published: {"stream":"parcels","seq":1,"domain":"dsend"}
+attempt 1 fails
+attempt 2 fails
+dead: max_attempts, "weight must be positive"
+replayed: weight: -1, attempt 1
+done
+`; got != want {
+		t.Errorf("poison says\n%swant\n%s", got, want)
+	}
+}
+
+func TestService(t *testing.T) {
+	url := serve(t)
+	cmd := exec.Command(build(t, "./service"))
+	cmd.Env = append(os.Environ(), "NATS_URL="+url)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(t, cmd)
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.Request("mail.outbox", []byte("ann@example.org"), patience); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	for _, want := range []string{"cannot reach ann@example.org\n", "sent to ann@example.org\n"} {
+		if got, err := lines.ReadString('\n'); got != want {
+			t.Fatalf("the service says %q (%v), want %q", got, err, want)
+		}
+	}
+}
+
+// serve runs dsend with the queue of the service example and gives its URL.
+func serve(t *testing.T) string {
+	t.Helper()
+	cmd := exec.Command(build(t, "dsend/cmd/dsend"), "serve", "--file", "service/dsend.yaml", "--auto-create",
+		"--listen", "127.0.0.1:0", "--http", "", "--data", filepath.Join(t.TempDir(), "data"))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("dsend says\n%s", log.String())
+		}
+	})
+	begin(t, cmd)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if i := strings.Index(lines.Text(), "nats://"); i >= 0 {
+			url := lines.Text()[i:]
+			go io.Copy(io.Discard, out) //nolint:errcheck // ends with the process
+			return url
+		}
+	}
+	t.Fatal("dsend did not start")
+	return ""
+}
+
+// begin starts a process that is interrupted when the test ends.
+func begin(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended
+		_ = cmd.Wait()
+	})
+}
+
+// run runs an example to its end and gives what it printed.
+func run(t *testing.T, url, name string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, build(t, "./"+name))
+	cmd.Env = append(os.Environ(), "NATS_URL="+url)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, errs.String())
+	}
+	return string(out)
+}
+
+func build(t *testing.T, pkg string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	if out, err := exec.Command("go", "build", "-o", binary, pkg).CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", pkg, err, out)
+	}
+	return binary
+}
