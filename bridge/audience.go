@@ -71,7 +71,7 @@ func (a *audience) inboxChanged(ops []queue.Op, peer, inbox string) []queue.Op {
 		present = a.table.Has(inbox) // the subscription itself
 	}
 	ops = append(ops, &queue.Interest{Peer: peer, Inbox: inbox, Present: present})
-	here := a.table.Peer(peer).Inboxes > 0
+	here := a.table.Peer(peer) > 0
 	if here != lost.IsZero() {
 		ops = append(ops, &queue.Peer{Peer: peer, Present: here})
 		a.pullers[peer] = time.Time{}
@@ -99,7 +99,7 @@ func (a *audience) pulled(inbox string) (peer string, ops []queue.Op) {
 		return peer, nil
 	}
 	ops = append(ops, &queue.Interest{Peer: peer, Inbox: inbox})
-	if a.table.Peer(peer).Inboxes == 0 {
+	if a.table.Peer(peer) == 0 {
 		ops = append(ops, &queue.Peer{Peer: peer})
 		a.pullers[peer] = time.Now()
 	}

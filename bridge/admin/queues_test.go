@@ -57,7 +57,7 @@ func TestQueueInfoCounts(t *testing.T) {
 // However many queues there are, each is in exactly one page.
 func TestQueueLsPages(t *testing.T) {
 	h := serve(t, nil)
-	const n = 1000
+	const n = 1300
 	for i := range n {
 		h.declare(t, fmt.Sprintf("queue-%04d", i), func(*queue.Settings) {})
 	}

@@ -75,8 +75,8 @@
 //	what happens                              what is done
 //	the connection breaks or is closed        Disconnected; reconnect after 50 ms, doubling to 5 s, less up to half
 //	silence for three ping intervals          ErrStale, then as above (a handler at work is not silence)
-//	the server takes no bytes                 Send waits up to SendWait, then ErrOverflow; after WriteTimeout without
-//	                                          progress the connection is given up
+//	the server takes no bytes                 Send waits up to SendWait, then ErrOverflow; after WriteTimeout in one
+//	                                          write (256 KiB at most) the connection is given up
 //	Send while not connected                  ErrDisconnected at once; the batch is not sent
 //	-ERR                                      logged; when the server then hangs up, it is Disconnected's error
 //	no permission to subscribe, or wrong      the server hangs up each time: it goes on trying, with the longest wait,

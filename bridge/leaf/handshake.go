@@ -59,7 +59,7 @@ type connect struct {
 
 // open dials and sends CONNECT and the first PING. What comes back is for the read loop, under the same deadline.
 func (s *session) open(ctx context.Context) error {
-	timed, cancel := context.WithTimeout(ctx, s.c.o.Handshake)
+	timed, cancel := context.WithTimeout(ctx, s.c.o.HandshakeTimeout)
 	defer cancel()
 	conn, err := s.c.o.Dial(timed)
 	if err != nil {

@@ -23,11 +23,10 @@ import "strings"
 //	nats-pure.rb     connection            _INBOX.<nuid>.*          yes, per connection
 //	gnat (Elixir)    none: 12 random bytes _INBOX.<base64>.*        no NUID: the inbox itself is the peer
 //
-// The wildcard subscription is made with the first request, which every pull worker makes (CONSUMER.INFO) except
-// plain dsend.pull users who subscribe to an inbox of their own, or clients set to the old style of requests. Where
-// it is missing, an inbox that goes says nothing about its process: a nats.go Fetch, for one, drops its inbox when
-// it has its messages, long before they are worked. Hence the safe rule: a peer that has no wildcard subscription
-// when a message is handed out is not to be tracked at all (Peer.Lasting is 0); the visibility timeout does it.
+// The wildcard subscription is made with the first request, which every JetStream client makes (CONSUMER.INFO). Where
+// it is missing (clients set to the old style of requests, or a hand-made subscription
+// that pulls and is dropped before the work is done), an inbox that goes looks like a process that went: the contract
+// is that a worker keeps its inbox, or any other, while it works.
 //
 // Errors on the safe side: a forked process shares its parent's generator, so the two count as one peer; a
 // generator whose counter runs over (after 10^15 inboxes) begins a new one.

@@ -12,7 +12,7 @@ import (
 // proportional to the live subscriptions and watches. The zero Table is ready to use.
 type Table struct {
 	root    node
-	peers   map[string]Peer
+	peers   map[string]int // live inbox subscriptions of each client process
 	watched map[string]int // how often each name is watched
 	changed []string       // of the last Apply, reused
 }
@@ -29,12 +29,6 @@ type node struct {
 type Group struct {
 	Name    string
 	Members int
-}
-
-// Peer counts the live inbox subscriptions of a client process.
-type Peer struct {
-	Inboxes int // all; 0: the process has gone, or is unknown
-	Lasting int // of these the ones with a wildcard, which live as long as the client's connection
 }
 
 // Apply takes one event. It returns the watched names that the event concerns: a subject whose listeners changed in
@@ -114,16 +108,16 @@ func (t *Table) HasInbox(inbox string) bool {
 	return t.root.has(inbox, literal)
 }
 
-// Peer tells of a process named by PeerOf. For a peer that is a whole inbox (no NUID in it) the inbox is the only
-// trace: one inbox while HasInbox, nothing lasting.
-func (t *Table) Peer(name string) Peer {
-	if p, ok := t.peers[name]; ok {
-		return p
+// Peer counts the live inbox subscriptions of a process named by PeerOf; 0: it has gone, or is unknown. For a peer that
+// is a whole inbox (no NUID in it) the inbox is the only trace: one while HasInbox.
+func (t *Table) Peer(name string) int {
+	if n := t.peers[name]; n > 0 {
+		return n
 	}
 	if nuidEnd(name) == 0 && t.HasInbox(name) {
-		return Peer{Inboxes: 1}
+		return 1
 	}
-	return Peer{}
+	return 0
 }
 
 // Groups appends to buf the queue groups that get what is published on a literal subject: a group's members of all
@@ -155,32 +149,21 @@ func (t *Table) countPeer(subject string, in bool) {
 		return
 	}
 	name := subject[:end-nuidLength+nuidPrefix]
-	p, one := t.peers[name], 1
+	n, one := t.peers[name], 1
 	if !in {
 		one = -1
 	}
-	if p == (Peer{}) || p.Inboxes+one == 0 {
-		if t.watched[name] > 0 {
-			t.changed = append(t.changed, name)
-		}
+	if (n == 0 || n+one == 0) && t.watched[name] > 0 {
+		t.changed = append(t.changed, name)
 	}
-	p.Inboxes += one
-	if end < len(subject) && hasWildcard(subject[end:]) {
-		p.Lasting += one
-	}
-	if p.Inboxes == 0 {
+	if n += one; n == 0 {
 		delete(t.peers, name)
 		return
 	}
 	if t.peers == nil {
-		t.peers = map[string]Peer{}
+		t.peers = map[string]int{}
 	}
-	t.peers[name] = p
-}
-
-// hasWildcard expects whole tokens, each after a dot.
-func hasWildcard(tokens string) bool {
-	return strings.HasSuffix(tokens, ".*") || strings.HasSuffix(tokens, ".>") || strings.Contains(tokens, ".*.")
+	t.peers[name] = n
 }
 
 func (t *Table) insert(subject string) *node {

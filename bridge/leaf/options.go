@@ -35,13 +35,13 @@ type Options struct {
 	// Logger, default slog.Default(). No password, token or signature is ever logged.
 	Logger *slog.Logger
 
-	MaxPending   int           // bytes that may wait for the server before Send waits; default 16 MiB
-	SendWait     time.Duration // how long Send may wait for room; default 1 s, negative: not at all
-	WriteTimeout time.Duration // one write without progress before the connection is given up, and Close's patience; default 10 s
-	Handshake    time.Duration // dialing until the interest is whole; default 10 s
-	PingInterval time.Duration // silence of three intervals ends the connection; default 20 s
-	ReconnectMin time.Duration // first wait before another attempt; default 50 ms
-	ReconnectMax time.Duration // the waits double up to this one; default 5 s
+	MaxPending       int           // bytes that may wait for the server before Send waits; default 16 MiB
+	SendWait         time.Duration // how long Send may wait for room; default 1 s, negative: not at all
+	WriteTimeout     time.Duration // for one write of up to 256 KiB before the connection is given up, and Close's patience; default 10 s
+	HandshakeTimeout time.Duration // dialing until the interest is whole; default 10 s
+	PingInterval     time.Duration // silence of three intervals ends the connection; default 20 s
+	ReconnectMin     time.Duration // first wait before another attempt; default 50 ms
+	ReconnectMax     time.Duration // the waits double up to this one; default 5 s
 }
 
 // Handler is told what comes from the server. All four methods are called by the one reading goroutine, one after
@@ -101,7 +101,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	orElse(&o.SendWait, time.Second)
 	orElse(&o.WriteTimeout, 10*time.Second)
-	orElse(&o.Handshake, 10*time.Second)
+	orElse(&o.HandshakeTimeout, 10*time.Second)
 	orElse(&o.PingInterval, 20*time.Second)
 	orElse(&o.ReconnectMin, 50*time.Millisecond)
 	orElse(&o.ReconnectMax, 5*time.Second)

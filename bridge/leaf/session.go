@@ -124,7 +124,7 @@ func (s *session) fill() error {
 	case err == nil || errors.Is(err, io.EOF):
 		return fmt.Errorf("leaf: the server hung up: %w", io.ErrUnexpectedEOF)
 	case errors.Is(err, os.ErrDeadlineExceeded): // set by open, lifted by subscribed
-		return fmt.Errorf("leaf: no handshake within %v: %w", s.c.o.Handshake, err)
+		return fmt.Errorf("leaf: no handshake within %v: %w", s.c.o.HandshakeTimeout, err)
 	}
 	return fmt.Errorf("leaf: read: %w", err)
 }
