@@ -22,6 +22,10 @@ var _ interface {
 		First, Last uint64
 		Bytes       int64
 	}
+	Newest() struct {
+		First, Last uint64
+		Bytes       int64
+	}
 	Scan(first uint64, fn func(commit uint64, data []byte) error) error
 	Drop(first uint64) error
 	Free() (uint64, error)
@@ -35,6 +39,9 @@ func TestAppendReadScanDrop(t *testing.T) {
 	gens := l.Generations()
 	if len(gens) < 5 || gens[0].First != 1 || gens[len(gens)-1].Last != 40 {
 		t.Fatalf("generations %v", gens)
+	}
+	if got := l.Newest(); got != gens[len(gens)-1] {
+		t.Fatalf("newest generation %v", got)
 	}
 	for i, g := range gens {
 		info, err := os.Stat(segment(dir, g.First))
@@ -92,6 +99,9 @@ func TestAppendReadScanDrop(t *testing.T) {
 		check(t, l.Drop(g.First))
 		if got := l.Generations(); !slices.Equal(got, gens[i+1:]) {
 			t.Fatalf("after the drop of %d: %v", g.First, got)
+		}
+		if slices.ContainsFunc(l.readers.files, func(f *os.File) bool { return f.Name() == segment(dir, g.First) }) {
+			t.Fatal("a dropped file is still open, and so on the disk")
 		}
 		if err := l.Read(g.First, 0, nil); !errors.Is(err, ErrNoCommit) {
 			t.Fatalf("read of a dropped commit: %v", err)

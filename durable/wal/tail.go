@@ -61,6 +61,7 @@ func (t *tail) hear(s *scanner, b []byte) {
 }
 
 // cut takes the torn tail off the segment file of g. What is cut is kept beside the generations, for people to look at.
+// The new length becomes durable with the rewrite, or the removal, that follows.
 func (l *Log) cut(g *generation, t tail, why *Damage) error {
 	file, err := os.OpenFile(g.segment(), os.O_RDWR, 0)
 	if err != nil {
@@ -72,9 +73,6 @@ func (l *Log) cut(g *generation, t tail, why *Damage) error {
 		return fmt.Errorf("keep the torn end of %s: %w", g.segment(), err)
 	}
 	if err := file.Truncate(t.offset); err != nil {
-		return err
-	}
-	if err := file.Sync(); err != nil {
 		return err
 	}
 	l.logger.Warn("cut the torn end of the log: it was never answered as durable",

@@ -135,6 +135,18 @@ func TestZerosBehindTheEnd(t *testing.T) {
 	}
 }
 
+// TestHurtAndNeverDurable: later commits are whole, but they too say that this one was not durable.
+func TestHurtAndNeverDurable(t *testing.T) {
+	dir, newest, file, starts := torn(t)
+	for at := starts[0]; at < starts[1]; at++ {
+		hurt := copyDir(t, dir)
+		data := bytes.Clone(file)
+		data[at] ^= 0xff
+		check(t, os.WriteFile(segment(hurt, newest), data, filePerm))
+		wantCut(t, hurt, 7, data[starts[0]:])
+	}
+}
+
 // TestTornFirstCommit: the first commit of a new generation is torn, so that the generation goes as a whole.
 func TestTornFirstCommit(t *testing.T) {
 	dir := folder(t)
