@@ -15,7 +15,8 @@ type batch struct {
 	calls   []call
 	ops     int
 	bytes   int64 // of publishes that waited for it
-	rest    int64 // bytes that were carried beside messages
+	carried int64 // bytes that were carried forward
+	rest    int64 // and those among them that are not messages
 	changed []queue.Info
 }
 

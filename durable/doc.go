@@ -1,15 +1,15 @@
 // Package durable keeps a queue.State on disk: the one loop that owns the
 // state and the log.
 //
-//	 Submit ─► inbox ─┐                                     ┌─► Speaker.Replies
-//	 Do, View ────────┤    ┌───────────────────────────┐    │
-//	                  └──► │ loop: take all that came,  │    ├─► Speaker.Speak (with bodies)
-//	                       │ step, match, write, sync   │ ─► │
-//	 janitor ◄── drop ──── │ (group commit)             │    ├─► Speaker.Events
-//	   └─── carry ───────► └───────────────────────────┘    │
-//	                                 │                      └── speaking goroutine
-//	                                 ▼
-//	                                Log
+//	Submit ─► inbox ─┐                                     ┌─► Speaker.Replies
+//	Do, View ────────┤    ┌───────────────────────────┐    │
+//	                 └──► │ loop: take all that came,  │    ├─► Speaker.Speak (with bodies)
+//	                      │ step, match, write, sync   │ ─► │
+//	janitor ◄── drop ──── │ (group commit)             │    ├─► Speaker.Events
+//	  └─── carry ───────► └───────────────────────────┘    │
+//	                                │                      └── speaking goroutine
+//	                                ▼
+//	                               Log
 //
 // # What it promises
 //

@@ -117,21 +117,14 @@ func TestAFailureOfTheJanitor(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			play(t, func(t *testing.T) {
 				log := newMemLog()
-				log.size = 1 << 10
-				s, r := open(t, log, func(c *Config) { c.slack = 4 << 10 })
+				s, _ := open(t, log, small(log))
 				log.failNext(call, 1)
-				for range 100 {
-					if s.Submit([]queue.Op{publish(strings.Repeat("x", 200)), &queue.Purge{Name: "q"}}, 0) != nil {
-						break
-					}
-					synctest.Wait()
-				}
+				litter(t, s)
 				<-s.Done()
 				refuses(t, s)
 				if err := s.Err(); !strings.Contains(err.Error(), "compact the log, commits 1 to ") {
 					t.Errorf("no context: %v", err)
 				}
-				_ = r
 			})
 		})
 	}

@@ -80,8 +80,10 @@ func (r *recorder) answers() []queue.Reply {
 }
 
 // deliveries gives what was delivered, statuses what else was spoken.
-func (r *recorder) deliveries() []Spoken { return r.which(func(s Spoken) bool { return s.Status == 0 }) }
-func (r *recorder) statuses() []Spoken   { return r.which(func(s Spoken) bool { return s.Status != 0 }) }
+func (r *recorder) deliveries() []Spoken {
+	return r.which(func(s Spoken) bool { return s.Status == 0 })
+}
+func (r *recorder) statuses() []Spoken { return r.which(func(s Spoken) bool { return s.Status != 0 }) }
 
 func (r *recorder) which(want func(Spoken) bool) (some []Spoken) {
 	r.mu.Lock()

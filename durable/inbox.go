@@ -10,10 +10,11 @@ import (
 
 // item is an op, or something to do between two commits.
 type item struct {
-	op    queue.Op
-	bytes int64              // of the publishes that were submitted with it
-	reply chan<- queue.Reply // of Do
-	view  func(*queue.State)
+	op     queue.Op
+	bytes  int64              // of the publishes that were submitted with it
+	reply  chan<- queue.Reply // of Do
+	view   func(*queue.State)
+	urgent bool // goes before what has come in: of the janitor
 }
 
 // keepItems is up to how many items an inbox keeps its memory: more is given
@@ -53,11 +54,16 @@ func (s *Store) Submit(ops []queue.Op, bytes int64) error {
 // error is ctx's, or ErrStopped with its cause; then it is not known whether
 // the op was done, and it must not be touched any more.
 func (s *Store) Do(ctx context.Context, op queue.Op) (queue.Reply, error) {
+	return s.do(ctx, item{op: op})
+}
+
+func (s *Store) do(ctx context.Context, i item) (queue.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return queue.Reply{}, err
 	}
 	reply := make(chan queue.Reply, 1)
-	if err := s.put(item{op: op, reply: reply}); err != nil {
+	i.reply = reply
+	if err := s.put(i); err != nil {
 		return queue.Reply{}, err
 	}
 	select {
@@ -80,18 +86,22 @@ func (s *Store) Do(ctx context.Context, op queue.Op) (queue.Reply, error) {
 // become so within AckInterval. The error is ctx's, or ErrStopped with its
 // cause; then fn was not called, and will not be.
 func (s *Store) View(ctx context.Context, fn func(*queue.State)) error {
+	return s.view(ctx, item{view: fn})
+}
+
+func (s *Store) view(ctx context.Context, i item) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var taken atomic.Bool // by the loop, or by a caller who does not wait any longer
-	seen := make(chan struct{})
-	err := s.put(item{view: func(state *queue.State) {
+	fn, seen := i.view, make(chan struct{})
+	i.view = func(state *queue.State) {
 		if taken.CompareAndSwap(false, true) {
 			fn(state)
 			close(seen)
 		}
-	}})
-	if err != nil {
+	}
+	if err := s.put(i); err != nil {
 		return err
 	}
 	select {
@@ -119,7 +129,11 @@ func (s *Store) put(i item) error {
 	if s.closed {
 		return s.refusal()
 	}
-	s.inbox = append(s.inbox, i)
+	if i.urgent {
+		s.urgent = append(s.urgent, i)
+	} else {
+		s.inbox = append(s.inbox, i)
+	}
 	s.ring()
 	return nil
 }

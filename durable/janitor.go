@@ -34,8 +34,8 @@ func (j *janitor) work(ctx context.Context) {
 			j.watch()
 		case <-doubt.C:
 			_ = j.View(ctx, func(*queue.State) { j.clean(true) }) // it is ending, otherwise
-		case g := <-j.sweep:
-			j.compact(ctx, g)
+		case p := <-j.sweep:
+			j.compact(ctx, p)
 		}
 	}
 }

@@ -13,6 +13,8 @@ type worker struct {
 	*Store
 	items   []item
 	next    int // of items
+	urgent  []item
+	closing bool // nothing comes after these
 	b       *batch
 	since   int64 // when the oldest record came that nobody waits for; 0 if none
 	stopped bool
@@ -50,11 +52,7 @@ func (w *worker) turn() (more bool, err error) {
 	now := w.now()
 	w.begin(now)
 	w.state.Tick(now, &w.b.out)
-	for w.next < len(w.items) && len(w.b.out.Records) < maxCommit {
-		w.step(w.items[w.next], now)
-		w.items[w.next] = item{} // what it holds is not held here any longer
-		w.next++
-	}
+	w.steps(now)
 	w.state.Match(now, &w.b.out)
 	if !w.lazy(now) {
 		if err := w.commit(); err != nil {
@@ -66,14 +64,42 @@ func (w *worker) turn() (more bool, err error) {
 		w.views[i] = nil
 	}
 	w.views = w.views[:0]
-	return w.next < len(w.items), nil
+	return w.next < len(w.items) && w.room() > 0, nil
 }
 
-// take swaps the inbox for the items, when they are done. The error is a
-// failure outside the loop.
+// steps does what is urgent, and of what has come in as much as there is room
+// for.
+func (w *worker) steps(now int64) {
+	for i, urgent := range w.urgent {
+		w.step(urgent, now)
+		w.urgent[i] = item{}
+	}
+	records, before := &w.b.out.Records, len(w.b.out.Records)
+	for limit := before + w.room(); w.next < len(w.items) && len(*records) < limit; w.next++ {
+		w.step(w.items[w.next], now)
+		w.items[w.next] = item{} // what it holds is not held here any longer
+	}
+	if w.usage.crowded() {
+		w.usage.credit -= int64(len(*records) - before)
+	}
+}
+
+// room is about how many bytes of records what has come in may make in a
+// commit.
+func (w *worker) room() int {
+	if w.usage.crowded() && !w.closing {
+		return int(min(w.usage.credit, maxCommit))
+	}
+	return maxCommit
+}
+
+// take takes what is urgent, and swaps the inbox for the items when they are
+// done. The error is a failure outside the loop.
 func (w *worker) take() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.urgent, w.Store.urgent = w.Store.urgent, w.urgent[:0]
+	w.closing = w.closed
 	if w.cause != nil || w.next < len(w.items) {
 		return w.cause
 	}
@@ -108,8 +134,10 @@ func (w *worker) step(i item, now int64) {
 	}
 	switch op := i.op.(type) {
 	case *queue.Carry:
+		carried := int64(len(w.b.out.Records) - records)
+		w.b.carried += carried
 		if op.Finish {
-			w.b.rest += int64(len(w.b.out.Records) - records)
+			w.b.rest += carried
 		}
 	case *queue.Stop:
 		w.stopped = true
@@ -125,7 +153,7 @@ func (w *worker) lazy(now int64) bool {
 		return false
 	case b.out.Empty():
 		return true
-	case len(b.out.Records) >= maxCommit:
+	case w.next < len(w.items): // it is full
 		return false
 	case w.since == 0:
 		w.since = now
@@ -158,7 +186,7 @@ func (w *worker) commit() error {
 		b.changed = append(b.changed, w.nowOf(name))
 	}
 	w.usage.add(b.out.Held, b.out.Freed)
-	w.usage.keep(b.rest)
+	w.usage.carry(b.carried, b.rest)
 	w.since = 0
 	bytes := b.bytes
 	w.speech <- b

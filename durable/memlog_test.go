@@ -112,7 +112,14 @@ func (l *memLog) crash(n int) *memLog {
 	return left
 }
 
-func (l *memLog) bytes() (n int64) {
+// bytes is how many bytes it has.
+func (l *memLog) bytes() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sum()
+}
+
+func (l *memLog) sum() (n int64) {
 	for _, g := range l.gens {
 		n += g.bytes
 	}
@@ -195,7 +202,7 @@ func (l *memLog) append(data []byte) error {
 	g.commits = append(g.commits, bytes.Clone(data))
 	g.bytes += int64(len(data)) + frame
 	l.last++
-	l.peak = max(l.peak, l.bytes())
+	l.peak = max(l.peak, l.sum())
 	return nil
 }
 
@@ -345,4 +352,11 @@ func (l *memLog) Close() error {
 	}
 	l.synced = l.last
 	return nil
+}
+
+// unsynced is how many commits a power cut may take.
+func (l *memLog) unsynced() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int(l.last - l.synced)
 }

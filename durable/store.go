@@ -32,6 +32,7 @@ type Store struct {
 
 	mu      sync.Mutex // guards these
 	inbox   []item
+	urgent  []item
 	waiting int64 // bytes of publishes that are not durable yet
 	closed  bool  // nothing is taken any longer
 	cause   error // the first failure: nothing is said any longer
@@ -40,7 +41,7 @@ type Store struct {
 	speech chan *batch
 	spare  chan *batch
 	reads  chan read
-	sweep  chan Generation // to the janitor: the generation to be dropped
+	sweep  chan part // to the janitor: the generation to be dropped
 
 	stopJanitor context.CancelFunc
 	running     sync.WaitGroup // the speaking goroutine and the janitor
@@ -58,7 +59,7 @@ func Open(log Log, cfg Config) (*Store, error) {
 		cfg: cfg, log: log, state: queue.New(cfg.Queue), cache: newCache(cfg.Cache),
 		wake:   make(chan struct{}, 1),
 		speech: make(chan *batch, 2), spare: make(chan *batch, 4),
-		reads: make(chan read), sweep: make(chan Generation, 1),
+		reads: make(chan read), sweep: make(chan part, 1),
 		ending: make(chan struct{}), silent: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := s.recover(); err != nil {

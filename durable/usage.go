@@ -10,16 +10,27 @@ import (
 // usage counts, for each generation of the log, the bytes that are still
 // needed of it: exactly those of messages; those of queues and message ids
 // (the rest) as many as there were when they were carried into it last.
+//
+// The log is to have 2 × what is needed and 2 × slack at the most:
+//
+//	         needed × 15/8      + slack  + slack/2           needed/8
+//	0 ────────────┴────────────────┴─────────┴─────────────────┴─► bytes
+//	                          compaction  crowded: what comes in may write
+//	                                      as much as compaction lets it
 type usage struct {
 	slack int64
 	parts []part // oldest first; the last one is being written
 	live  int64  // bytes of messages
 	rest  int64  // bytes of the rest
 	bytes int64  // on disk
-	busy  bool   // the janitor is at work on the oldest
-	found int64  // bytes of the rest that it found there
+
+	busy    bool  // the janitor is at work on the oldest
+	carried int64 // bytes that it has carried forward
+	found   int64 // bytes of the rest among them
+	credit  int64 // bytes that may be written while it is crowded
 }
 
+// part is a generation.
 type part struct {
 	first uint64 // commit
 	last  uint64
@@ -75,14 +86,20 @@ func (u *usage) count(commit uint64, bytes int64) {
 	}
 }
 
-// keep counts bytes of the rest that were carried into the newest generation.
-func (u *usage) keep(rest int64) {
-	if rest > 0 {
+// carry counts bytes that were carried into the newest generation, and those
+// of the rest among them.
+func (u *usage) carry(bytes, rest int64) {
+	if bytes > 0 {
+		u.carried += bytes
 		u.found += rest
 		u.rest += rest
 		u.parts[len(u.parts)-1].rest += rest
 	}
 }
+
+// over is by how many bytes the log is larger than it should be before it is
+// compacted; slack not counted.
+func (u *usage) over(needed int64) int64 { return u.bytes - needed - needed*7/8 }
 
 // oldest is the generation to compact now, if the log has grown too large.
 //
@@ -90,26 +107,36 @@ func (u *usage) keep(rest int64) {
 // for their time, would be carried round and round at the speed of the disk.
 // Doubt is how the log gets small again when their time is over: then they do
 // not count, and the oldest generation is carried to see what is left of it.
-func (u *usage) oldest(doubt bool) (g Generation, want bool) {
+func (u *usage) oldest(doubt bool) (p part, want bool) {
 	needed := u.live
 	if !doubt {
 		needed += u.rest
 	}
-	if u.busy || len(u.parts) < 2 || u.bytes <= 2*needed+u.slack {
-		return g, false
+	if u.busy || len(u.parts) < 2 || u.over(needed) <= u.slack {
+		return p, false
 	}
-	p := u.parts[0]
-	return Generation{First: p.first, Last: p.last, Bytes: p.bytes}, true
+	u.busy, u.carried, u.found = true, 0, 0
+	return u.parts[0], true
 }
 
-// drop forgets the oldest generation. It tells whether much less of the rest
-// was found there than was thought: then it may be so with the next one, too.
-func (u *usage) drop() (doubt bool) {
+// crowded tells that compaction does not keep up.
+func (u *usage) crowded() bool {
+	return u.busy && u.over(u.live+u.rest) > u.slack+u.slack/2
+}
+
+// drop forgets the oldest generation. It tells whether that was worth its
+// while, even if it was done in doubt: then the next one may be doubted, too.
+//
+// Half of what was won may be written in its place. An eighth may in any case,
+// so that nothing stands still while much is carried before garbage is found.
+func (u *usage) drop() (worth bool) {
 	oldest := u.parts[0]
 	u.bytes -= oldest.bytes
 	u.live -= oldest.live
 	u.rest -= oldest.rest
-	doubt = u.found < oldest.rest/2
-	u.parts, u.busy, u.found = append([]part(nil), u.parts[1:]...), false, 0
-	return doubt
+	u.parts = append([]part(nil), u.parts[1:]...)
+	u.busy = false
+	won := oldest.bytes - u.carried
+	u.credit = min(u.credit, 0) + max(won/2, oldest.bytes/8)
+	return u.found < won
 }

@@ -144,8 +144,7 @@ func failedBecauseOf(t *testing.T, err error) {
 // carries it forward.
 func TestKey(t *testing.T) {
 	log := newMemLog()
-	log.size = 1 << 10
-	s, _ := open(t, log, func(c *Config) { c.slack = 4 << 10 })
+	s, _ := open(t, log, small(log))
 	key := s.Key()
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

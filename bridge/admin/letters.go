@@ -96,6 +96,7 @@ type Progress struct {
 type walk struct {
 	Progress
 	filter dlq.Filter
+	read   bool      // the messages of the letters are wanted
 	left   int       // letters that may still be visited
 	end    time.Time // when the page has taken long enough
 }
@@ -104,10 +105,17 @@ type walk struct {
 // again in the next page.
 type visit func(queue.Entry, queue.Message) (room bool, err error)
 
+// Whether visits need the messages of the letters, or come without them.
+const (
+	withMessage = true
+	bare        = false
+)
+
 // walk visits the letters of a page in order, until there is no more room, or the
 // limit, the end, or half the request's time is reached.
-func (s *Service) walk(ctx context.Context, pick Pick, do visit) (Progress, error) {
+func (s *Service) walk(ctx context.Context, pick Pick, read bool, do visit) (Progress, error) {
 	w, err := s.begin(ctx, pick)
+	w.read = read || pick.Filter.Subject != ""
 	for err == nil && w.More {
 		var entries []queue.Entry
 		entries, err = s.store.List(ctx, queue.List{Queue: w.DLQ, From: w.Next, Limit: MaxPage})
@@ -127,7 +135,7 @@ func (s *Service) step(ctx context.Context, w *walk, e queue.Entry, do visit) (o
 	if w.More = e.Seq <= w.Through; !w.More {
 		return false, nil
 	}
-	m, ok, err := s.picked(ctx, e, w.filter, w.Began.UnixNano())
+	m, ok, err := s.picked(ctx, w, e)
 	if err != nil {
 		return false, err
 	}
@@ -168,17 +176,21 @@ func (s *Service) begin(ctx context.Context, pick Pick) (*walk, error) {
 	return w, nil
 }
 
-// picked reads the message of an entry if the filter picks it.
-func (s *Service) picked(ctx context.Context, e queue.Entry, f dlq.Filter, began int64) (m queue.Message, ok bool, err error) {
-	unread := f
+// picked tells whether the filter picks an entry, and reads its message if that
+// is wanted.
+func (s *Service) picked(ctx context.Context, w *walk, e queue.Entry) (m queue.Message, ok bool, err error) {
+	began, unread := w.Began.UnixNano(), w.filter
 	unread.Subject = "" // it is known when the message is
 	if e.Letter == nil || !unread.Match(e.Seq, e.Letter, began) {
 		return m, false, nil
 	}
+	if !w.read {
+		return m, true, nil
+	}
 	if m, ok, err = s.read(ctx, e); !ok {
 		return m, false, err
 	}
-	return m, f.Match(e.Seq, addressed(e.Letter, m), began), nil
+	return m, w.filter.Match(e.Seq, addressed(e.Letter, m), began), nil
 }
 
 // DLQLsRequest asks for a page of dead letters.
@@ -195,7 +207,7 @@ type DLQLsAnswer struct {
 
 func (s *Service) dlqLs(ctx context.Context, req DLQLsRequest) (DLQLsAnswer, error) {
 	page := newPage[Letter](s.room())
-	progress, err := s.walk(ctx, req.Pick, func(e queue.Entry, m queue.Message) (bool, error) {
+	progress, err := s.walk(ctx, req.Pick, withMessage, func(e queue.Entry, m queue.Message) (bool, error) {
 		letter := viewLetter(e, m, most(req.MaxData))
 		letter.fit(len(inline(letter)), s.room()-margin)
 		return page.add(letter), nil
@@ -231,7 +243,7 @@ type DLQGroupsAnswer struct {
 func (s *Service) dlqGroups(ctx context.Context, pick Pick) (DLQGroupsAnswer, error) {
 	var groups dlq.Groups
 	answer, room := DLQGroupsAnswer{Groups: []dlq.GroupView{}}, s.room()/2
-	progress, err := s.walk(ctx, pick, func(e queue.Entry, m queue.Message) (bool, error) {
+	progress, err := s.walk(ctx, pick, withMessage, func(e queue.Entry, m queue.Message) (bool, error) {
 		if room -= groupSize + 2*len(e.Letter.Error) + 2*len(m.Subject); room < 0 && answer.Letters > 0 {
 			return false, nil
 		}

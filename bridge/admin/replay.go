@@ -44,7 +44,7 @@ type Skipped struct {
 
 func (s *Service) dlqReplay(ctx context.Context, req ReplayRequest) (ReplayAnswer, error) {
 	answer := ReplayAnswer{Replayed: []Replayed{}, Skipped: []Skipped{}}
-	progress, err := s.walk(ctx, req.Pick, func(e queue.Entry, _ queue.Message) (bool, error) {
+	progress, err := s.walk(ctx, req.Pick, bare, func(e queue.Entry, _ queue.Message) (bool, error) {
 		if req.DryRun {
 			answer.Picked++
 			return true, nil
@@ -101,7 +101,7 @@ func (r DLQPurgeAnswer) outcome() []any {
 
 func (s *Service) dlqPurge(ctx context.Context, req DLQPurgeRequest) (DLQPurgeAnswer, error) {
 	var answer DLQPurgeAnswer
-	progress, err := s.walk(ctx, req.Pick, func(e queue.Entry, _ queue.Message) (bool, error) {
+	progress, err := s.walk(ctx, req.Pick, bare, func(e queue.Entry, _ queue.Message) (bool, error) {
 		if !req.DryRun {
 			_, err := s.do(ctx, &queue.Delete{Name: e.Queue, Seq: e.Seq})
 			switch {

@@ -51,9 +51,9 @@ func body(data []byte) string {
 }
 
 // since is how long ago something was, by the clock of this machine.
-func since(t *time.Time) string {
+func (a *app) since(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return age(max(0, time.Since(*t)))
+	return age(max(0, a.now().Sub(*t)))
 }

@@ -40,10 +40,7 @@ func (n *node) declare(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	ops := []queue.Op{&queue.Configure{Config: n.queueConfig(cfg)}}
-	for _, op := range declarations(cfg, infos) {
-		ops = append(ops, op)
-	}
+	ops := append([]queue.Op{&queue.Configure{Config: n.queueConfig(cfg)}}, declarations(cfg, infos)...)
 	for _, op := range ops {
 		r, err := n.store.Do(ctx, op)
 		if err == nil && r.Err != nil {

@@ -73,6 +73,17 @@ func (p *picks) pick(queue string) (admin.Pick, error) {
 	return admin.Pick{Queue: queue, Filter: f, Limit: p.limit}, nil
 }
 
+// remote is a command that looks at the letters of QUEUE that the flags pick.
+func (p *picks) remote(a *app, do func(context.Context, *link, admin.Pick) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		pick, err := p.pick(args[0])
+		if err != nil {
+			return err
+		}
+		return a.remote(func(ctx context.Context, l *link, _ []string) error { return do(ctx, l, pick) })(c, args)
+	}
+}
+
 // sequences reads 5, 1-100 or 100-; an open end is 0.
 func sequences(text string) (from, to uint64, err error) {
 	a, b, dashed := strings.Cut(text, "-")
@@ -112,15 +123,11 @@ func dlqLs(a *app) *cobra.Command {
 		Example: "  dsend dlq ls orders\n  dsend dlq ls orders --reason expired --older-than 24h --json",
 	}
 	p := pickFlags(c)
-	c.RunE = a.remote(func(ctx context.Context, l *link, args []string) error {
-		pick, err := p.pick(args[0])
-		if err != nil {
-			return err
-		}
+	c.RunE = p.remote(a, func(ctx context.Context, l *link, pick admin.Pick) error {
 		return show(a, letters(ctx, l, pick, 0), "There are no such dead letters.",
 			[]string{"SEQ", "QUEUE", "DIED", "REASON", "ATTEMPTS", "REPLAYS", "SUBJECT", "ERROR"},
 			func(d admin.Letter) []any {
-				return []any{d.Seq, d.OriginQueue, since(&d.DiedAt), d.Reason, d.Attempts, d.Replays, d.OriginSubject, short(d.Error, 60)}
+				return []any{d.Seq, d.OriginQueue, a.since(&d.DiedAt), d.Reason, d.Attempts, d.Replays, d.OriginSubject, short(d.Error, 60)}
 			})
 	})
 	return c
@@ -179,11 +186,7 @@ line, or one array with --json. They stay where they are.`,
 		Example: "  dsend dlq export orders > letters.jsonl\n  dsend dlq export orders --error timeout --json > letters.json",
 	}
 	p := pickFlags(c)
-	c.RunE = a.remote(func(ctx context.Context, l *link, args []string) error {
-		pick, err := p.pick(args[0])
-		if err != nil {
-			return err
-		}
+	c.RunE = p.remote(a, func(ctx context.Context, l *link, pick admin.Pick) error {
 		all := letters(ctx, l, pick, -1)
 		if a.json {
 			return showJSON(a, all)

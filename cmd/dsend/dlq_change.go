@@ -52,6 +52,10 @@ func (x *change) wanted(args []string) ([]admin.Pick, error) {
 		return nil, err
 	}
 	filtered := !reflect.ValueOf(pick.Filter).IsZero()
+	plan := x.plan()
+	if err := plan.Validate(); err != nil {
+		return nil, usageError{err}
+	}
 	switch seqs := args[1:]; {
 	case len(seqs) > 0 && (filtered || x.all):
 		return nil, usagef("sequences, filters and --all exclude each other")
@@ -80,12 +84,7 @@ func (x *change) each(pick admin.Pick, seqs []string) ([]admin.Pick, error) {
 
 // run goes through all pages and prints what came of it.
 func (x *change) run(ctx context.Context, l *link, wanted []admin.Pick) error {
-	plan := dlq.Plan{
-		Limit: x.picks.limit, Rate: x.rate, Before: math.MaxUint64, Began: time.Now().UnixNano(),
-	}
-	if err := plan.Validate(); err != nil {
-		return usageError{err}
-	}
+	plan := x.plan()
 	var err error
 	for _, pick := range wanted {
 		if err = x.pages(ctx, l, pick, &plan); err != nil {
@@ -96,6 +95,12 @@ func (x *change) run(ctx context.Context, l *link, wanted []admin.Pick) error {
 		return err // not even the first page was answered
 	}
 	return x.report(ctx, err)
+}
+
+// plan is how many letters may be taken, and how fast. Where they end the server
+// says, page by page.
+func (x *change) plan() dlq.Plan {
+	return dlq.Plan{Limit: x.picks.limit, Rate: x.rate, Before: math.MaxUint64, Began: time.Now().UnixNano()}
 }
 
 // pages goes through one pick, as fast as the plan allows.
@@ -163,15 +168,15 @@ func (x *change) report(ctx context.Context, err error) error {
 		err = errors.New("interrupted; what was done stands, the same command goes on with the rest")
 		c.stopped = &admin.Problem{Code: 499, Kind: "interrupted", Description: "interrupted"}
 	}
-	sentence := fmt.Sprintf("%d letters of %s %s", c.done, c.progress.DLQ, x.verb)
+	sentence := fmt.Sprintf("%s of %s %s", some(c.done, "letter"), c.progress.DLQ, x.verb)
 	if x.dryRun {
-		sentence = fmt.Sprintf("%d letters of %s would be %s", c.picked, c.progress.DLQ, x.verb)
+		sentence = fmt.Sprintf("%s of %s would be %s", some(c.picked, "letter"), c.progress.DLQ, x.verb)
 	}
 	if failed := x.a.say(x.view(*c), "%s", sentence); err == nil {
 		err = failed
 	}
 	if n := len(c.skipped); err == nil && n > 0 {
-		err = fmt.Errorf("%d letters were left as they are; the first: %s", n, c.skipped[0].Error)
+		err = fmt.Errorf("%s not %s, the first because %s", some(n, "letter"), x.verb, c.skipped[0].Error)
 	}
 	return err
 }
@@ -270,11 +275,11 @@ func (x *change) confirm(ctx context.Context, l *link, wanted []admin.Pick, forc
 		return nil
 	}
 	count := change{a: x.a, picks: x.picks, dryRun: true, page: x.page}
-	plan := dlq.Plan{Limit: x.picks.limit, Before: math.MaxUint64, Began: time.Now().UnixNano()}
+	plan := count.plan()
 	for _, pick := range wanted {
 		if err := count.pages(ctx, l, pick, &plan); err != nil {
 			return err
 		}
 	}
-	return x.a.confirm(false, "Remove %d letters of %s for good?", count.changed.picked, count.changed.progress.DLQ)
+	return x.a.confirm(false, "Remove %s of %s for good?", some(count.changed.picked, "letter"), count.changed.progress.DLQ)
 }

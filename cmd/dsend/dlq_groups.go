@@ -20,11 +20,7 @@ and ids in them. SUBJECT fits --subject of the other commands.`,
 		Example: "  dsend dlq groups orders\n  dsend dlq groups orders --newer-than 1h",
 	}
 	p := pickFlags(c)
-	c.RunE = a.remote(func(ctx context.Context, l *link, args []string) error {
-		pick, err := p.pick(args[0])
-		if err != nil {
-			return err
-		}
+	c.RunE = p.remote(a, func(ctx context.Context, l *link, pick admin.Pick) error {
 		groups, err := causes(ctx, l, pick)
 		if err != nil {
 			return err
@@ -32,7 +28,7 @@ and ids in them. SUBJECT fits --subject of the other commands.`,
 		return show(a, each(groups), "There are no such dead letters.",
 			[]string{"COUNT", "REASON", "FIRST", "LAST", "SUBJECT", "ERROR", "SAMPLE"},
 			func(g dlq.GroupView) []any {
-				return []any{g.Count, g.Reason, since(&g.First), since(&g.Last), g.Subject, short(g.Error, 60), g.SampleSeq}
+				return []any{g.Count, g.Reason, a.since(&g.First), a.since(&g.Last), g.Subject, short(g.Error, 60), g.SampleSeq}
 			})
 	})
 	return c

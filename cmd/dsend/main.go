@@ -22,7 +22,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal is not waited for
 	a := &app{
-		in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr, env: os.Getenv,
+		in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr, env: os.Getenv, now: time.Now,
 		asks:  isTerminal(os.Stdin) && isTerminal(os.Stderr),
 		shows: isTerminal(os.Stdout),
 		signals: func(c chan<- os.Signal) (off func()) {
@@ -39,6 +39,7 @@ type app struct {
 	out *bufio.Writer // flushed when the command ends
 	err io.Writer
 	env func(string) string
+	now func() time.Time
 
 	asks    bool                          // somebody is there to answer a question
 	shows   bool                          // stdout is read by a person

@@ -148,6 +148,8 @@ func clean(s string) string {
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case r == '\n':
 			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
 		case r == '\t':
 			b.WriteString(`\t`)
 		case r < 0x80:
@@ -186,6 +188,14 @@ func preview(data []byte, size int) string {
 		text += "…"
 	}
 	return short(clean(text), 50)
+}
+
+// some is a number of things.
+func some[N int | int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // age is a duration for people: two units.

@@ -77,7 +77,7 @@ func (p *publish) message(args []string) (*nats.Msg, error) {
 	}
 	for _, line := range p.headers {
 		name, value, ok := strings.Cut(line, ":")
-		if !ok || name == "" {
+		if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) || strings.ContainsAny(value, "\r\n") {
 			return nil, usagef("--header %q is not 'Name: value'", line)
 		}
 		m.Header[name] = append(m.Header[name], strings.TrimSpace(value))
@@ -116,7 +116,7 @@ func (p *publish) run(ctx context.Context, l *link, m *nats.Msg) error {
 		return errors.Join(showJSON(p.a, each(acks)), err)
 	}
 	if len(acks) > 0 {
-		_, failed := fmt.Fprintf(p.a.out, "%d messages stored in %s\n", len(acks), acks[0].Stream)
+		_, failed := fmt.Fprintf(p.a.out, "%s stored in %s\n", some(len(acks), "message"), acks[0].Stream)
 		err = errors.Join(err, failed)
 	}
 	return err

@@ -140,10 +140,13 @@ is counted, nothing is held. With --json bodies are whole, in base64.`,
 	limit := c.Flags().Int("limit", 10, "messages at most; 0 is all")
 	c.Flags().Uint64Var(&req.From, "from", 0, "first `SEQ`uence")
 	c.Flags().StringVar(&req.State, "state", "", "only ready, delayed or in_flight")
-	c.RunE = a.remote(func(ctx context.Context, l *link, args []string) error {
+	c.PreRunE = func(*cobra.Command, []string) error {
 		if *limit < 0 {
 			return usagef("--limit %d is negative", *limit)
 		}
+		return nil
+	}
+	c.RunE = a.remote(func(ctx context.Context, l *link, args []string) error {
 		req.Queue = args[0]
 		if a.json {
 			req.MaxData = -1
@@ -151,7 +154,7 @@ is counted, nothing is held. With --json bodies are whole, in base64.`,
 		return show(a, first(*limit, peeked(ctx, a, l, req, *limit)), "There are no such messages.",
 			[]string{"SEQ", "STATE", "ATTEMPT", "AGE", "SIZE", "SUBJECT", "BODY"},
 			func(m admin.Message) []any {
-				return []any{m.Seq, m.State, m.Attempt, since(m.PublishedAt), size(int64(m.Size)), m.Subject, preview(m.Data, m.Size)}
+				return []any{m.Seq, m.State, m.Attempt, a.since(m.PublishedAt), size(int64(m.Size)), m.Subject, preview(m.Data, m.Size)}
 			})
 	})
 	return c
@@ -204,14 +207,14 @@ or with a worker, whose answers then change nothing. Dead letters elsewhere stay
 		if err != nil {
 			return err
 		}
-		if err := a.confirm(*force, "Purge queue %s, which has %d messages?", q.Name, q.Messages); err != nil {
+		if err := a.confirm(*force, "Purge queue %s, which has %s?", q.Name, some(q.Messages, "message")); err != nil {
 			return err
 		}
 		gone, err := call[admin.Removed](ctx, l, admin.QueuePurge, req)
 		if err != nil {
 			return err
 		}
-		return a.say(gone, "%d messages of %s removed", gone.Removed, gone.Queue)
+		return a.say(gone, "%s of %s removed", some(gone.Removed, "message"), gone.Queue)
 	})
 	return c
 }
@@ -229,14 +232,14 @@ func queueRm(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := a.confirm(*force, "Remove queue %s with its %d messages?", q.Name, q.Messages); err != nil {
+		if err := a.confirm(*force, "Remove queue %s, which has %s?", q.Name, some(q.Messages, "message")); err != nil {
 			return err
 		}
 		gone, err := call[admin.Removed](ctx, l, admin.QueueRm, admin.QueueRequest{Queue: args[0]})
 		if err != nil {
 			return err
 		}
-		return a.say(gone, "%s removed, with %d messages", gone.Queue, gone.Removed)
+		return a.say(gone, "%s removed, with %s", gone.Queue, some(gone.Removed, "message"))
 	})
 	return c
 }

@@ -129,8 +129,8 @@ func (w *work) run() error {
 
 func (w *work) report() error {
 	err := context.Cause(w.pulling)
-	if errors.Is(err, context.Canceled) || errors.Is(err, errEmpty) {
-		err = nil // it was told to stop, or has nothing more to do
+	if errors.Is(err, context.Canceled) {
+		err = nil // it was told to stop
 	}
 	if w.a.json {
 		err = errors.Join(w.a.printJSON(w.done), err)
@@ -141,8 +141,8 @@ func (w *work) report() error {
 	return err
 }
 
-// ticket tells whether another message may be asked for; give it back with
-// refund if none came.
+// ticket tells whether another message may be asked for. If none comes it is
+// given back with refund.
 func (w *work) ticket() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -77,6 +77,9 @@ func (s *slot) next() (*nats.Msg, error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		s.asked = false
 		return nil, nil
+	case errors.Is(err, nats.ErrNoResponders):
+		s.asked = false
+		return nil, s.nobody()
 	case err != nil:
 		return nil, fmt.Errorf("the connection to %s was lost: %s", s.link.url, plain(err))
 	case m.Reply != "":
@@ -103,10 +106,6 @@ func (s *slot) ask() error {
 // status takes a message that is none: a heartbeat, or how the pull ended.
 func (s *slot) status(m *nats.Msg) error {
 	code, text := m.Header.Get("Status"), m.Header.Get("Description")
-	if code == "503" {
-		s.asked = false
-		return s.nobody()
-	}
 	s.served.Store(true)
 	if code == "100" {
 		return nil

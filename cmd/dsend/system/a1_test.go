@@ -91,7 +91,8 @@ func TestA1_PowerCutAfterOK(t *testing.T) {
 		rounds = 50
 	}
 	s := start(t, setup{dir: d.data(), args: []string{"--storage-reserve", "0"}})
-	l := newLedger(dice(t), 30*time.Second)
+	rng := dice(t)
+	l := newLedger(rng, 30*time.Second)
 	crew := newCrew(t, s, 4)
 	c := s.connect(t)
 	for range rounds {
@@ -108,7 +109,7 @@ func TestA1_PowerCutAfterOK(t *testing.T) {
 			l.answered(i, ack, err)
 			return err
 		})
-		for range 10 + rand.IntN(30) {
+		for range 10 + rng.IntN(30) {
 			if err := l.publish(c, l.draw("orders")); err != nil {
 				t.Fatal(err)
 			}
@@ -130,4 +131,6 @@ func TestA1_PowerCutAfterOK(t *testing.T) {
 }
 
 // aMoment is a random time, up to a third of a second: for the moment of a kill.
-func aMoment(rng *rand.Rand) time.Duration { return time.Duration(rng.IntN(300_000)+5_000) * time.Microsecond }
+func aMoment(rng *rand.Rand) time.Duration {
+	return time.Duration(rng.IntN(300_000)+5_000) * time.Microsecond
+}

@@ -18,7 +18,7 @@ func (c *client) api(endpoint string, request, answer any) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.nc.Request("dsend.api."+endpoint, body, patience)
+	m, err := c.requestTo("dsend.api."+endpoint, body)
 	if err != nil {
 		return fmt.Errorf("%s: %w", endpoint, err)
 	}
@@ -201,4 +201,10 @@ func command(t testing.TB, arguments ...string) result {
 		t.Fatalf("dsend %v: %v", arguments, err)
 	}
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// isAPIError: the request was answered, with an error.
+func isAPIError(err error) bool {
+	var e *apiError
+	return errors.As(err, &e) && e.code != "503" && e.code != "504"
 }

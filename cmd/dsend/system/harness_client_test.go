@@ -1,6 +1,7 @@
 package system
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -14,7 +15,23 @@ import (
 // client is a NATS connection. Its methods that return errors may be called from
 // any goroutine; those that take a test fail it.
 type client struct {
-	nc *nats.Conn
+	nc  *nats.Conn
+	ctx context.Context // ends what waits for an answer
+}
+
+// until is the same client, which waits for nothing any longer when ctx ends.
+func (c *client) until(ctx context.Context) *client { return &client{c.nc, ctx} }
+
+// request sends a request and waits for the answer.
+func (c *client) request(m *nats.Msg) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	return c.nc.RequestMsgWithContext(ctx, m)
+}
+
+// requestTo is request without headers.
+func (c *client) requestTo(subject string, body []byte) (*nats.Msg, error) {
+	return c.request(&nats.Msg{Subject: subject, Data: body})
 }
 
 // clients numbers the clients of this test binary. Each has inboxes with a prefix
@@ -35,14 +52,14 @@ func (s *server) connect(t testing.TB, more ...nats.Option) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	c := &client{nc}
+	c := &client{nc, context.Background()}
 	c.introduce()
 	return c
 }
 
 // introduce makes the inbox that stands for the process, as any client library
 // does with its first request. Nobody answers.
-func (c *client) introduce() { _, _ = c.nc.Request("nobody.is.there", nil, patience) }
+func (c *client) introduce() { _, _ = c.requestTo("nobody.is.there", nil) }
 
 // back waits until the client is connected again.
 func (c *client) back(t testing.TB) {
@@ -129,7 +146,7 @@ func readPubAck(m *nats.Msg) (ack pubAck, err error) {
 // publish sends a message and waits for the answer. A *refusal says that the
 // message was not taken; after any other error that is not known.
 func (c *client) publish(o out) (pubAck, error) {
-	m, err := c.nc.RequestMsg(o.msg(), patience)
+	m, err := c.request(o.msg())
 	if err != nil {
 		return pubAck{}, err
 	}
@@ -180,8 +197,10 @@ func (c *client) publishAll(outs []out) ([]published, error) {
 			return answers, err
 		}
 	}
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
 	for range outs {
-		m, err := sub.NextMsg(patience)
+		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
 			return answers, err
 		}

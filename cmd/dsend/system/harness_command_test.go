@@ -90,3 +90,13 @@ func (l *ledger) replay(c *client, queue string) (n int, err error) {
 		request = args{"queue": queue, "from": page.Next, "through": page.Through, "began": page.Began}
 	}
 }
+
+// removeQueue removes a queue with all its messages. Nothing of it may have died.
+func (l *ledger) removeQueue(c *client, queue string) error {
+	hit := l.mark(func(i *item) bool { return i.queue == queue && !i.none })
+	if err := c.api("queue.rm", args{"queue": queue}, nil); err != nil {
+		return err
+	}
+	l.ended(hit, func(i *item) bool { return i.home == queue })
+	return nil
+}

@@ -1,8 +1,8 @@
 package system
 
 import (
+	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 )
 
@@ -11,7 +11,7 @@ type crew struct {
 	t       testing.TB
 	clients []*client
 	running sync.WaitGroup
-	stop    atomic.Bool
+	cancel  context.CancelFunc
 }
 
 func newCrew(t testing.TB, s *server, n int) *crew {
@@ -25,18 +25,21 @@ func newCrew(t testing.TB, s *server, n int) *crew {
 
 // begin lets each client do something over and over until it fails, or end.
 func (w *crew) begin(do func(*client) error) {
-	w.stop.Store(false)
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	w.cancel = cancel
 	for _, c := range w.clients {
 		c.back(w.t)
 		w.running.Go(func() {
-			for !w.stop.Load() && do(c) == nil {
+			for ctx.Err() == nil && do(c.until(ctx)) == nil {
 			}
 		})
 	}
 }
 
-// end waits until nobody does anything any more.
+// end waits until nobody does anything any more. Whoever waits for an answer
+// waits no longer.
 func (w *crew) end() {
-	w.stop.Store(true)
+	w.cancel()
 	w.running.Wait()
 }

@@ -55,13 +55,13 @@ type item struct {
 
 func newLedger(rng *rand.Rand, visibility time.Duration) *ledger {
 	return &ledger{
-		rng: rng, items: map[string]*item{}, numbers: map[string]*delivery{}, lives: map[string]*delivery{},
+		rng: rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64())), items: map[string]*item{}, numbers: map[string]*delivery{}, lives: map[string]*delivery{},
 		visibility: map[string]time.Duration{"": visibility},
 	}
 }
 
-// draw makes a message of random content.
-func (l *ledger) draw(queue string) *item {
+// draw makes a message of random content, with what options add to it.
+func (l *ledger) draw(queue string, options ...func(out) out) *item {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := &item{id: fmt.Sprintf("%s#%d", queue, len(l.items)+1)}
@@ -75,6 +75,9 @@ func (l *ledger) draw(queue string) *item {
 	}
 	if l.rng.IntN(3) == 0 {
 		i.header = nats.Header{"Order": {i.id}, "Twice": {"first", fmt.Sprint(l.rng.Uint32())}, "empty": {""}}
+	}
+	for _, f := range options {
+		i.out = f(i.out)
 	}
 	l.items[i.id] = i
 	return i
@@ -146,6 +149,13 @@ func (l *ledger) saw(d *delivery) *item {
 	l.numbers[key] = d
 	l.count(d)
 	return i
+}
+
+// of is the message of a delivery that was seen.
+func (l *ledger) of(d *delivery) *item {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.items[idOf(d.Data)]
 }
 
 // known finds the message of a body, and checks that it is what was sent. It is
@@ -274,4 +284,11 @@ func (l *ledger) check(t testing.TB) {
 	if len(faults) > 0 {
 		t.FailNow()
 	}
+}
+
+// item is the message that was seen in a queue.
+func (l *ledger) item(m stored) *item {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.items[idOf(m.Data)]
 }

@@ -33,13 +33,9 @@ type pulled struct {
 }
 
 // pull asks for messages and waits for the end of the request.
-func (c *client) pull(queue string, r pull) (pulled, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), r.Expires+patience)
+func (c *client) pull(queue string, r pull) (p pulled, err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, r.Expires+patience)
 	defer cancel()
-	return c.pullWith(ctx, queue, r)
-}
-
-func (c *client) pullWith(ctx context.Context, queue string, r pull) (p pulled, err error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return p, err
@@ -178,7 +174,7 @@ func (d *delivery) say(answer string) error { return d.c.nc.Publish(d.Reply, []b
 
 // ask answers, waits, and gives the result: ok, late, stale, gone or invalid.
 func (d *delivery) ask(answer string) (string, error) {
-	m, err := d.c.nc.Request(d.Reply, []byte(answer), patience)
+	m, err := d.c.requestTo(d.Reply, []byte(answer))
 	if err != nil {
 		return "", err
 	}

@@ -32,6 +32,7 @@ type server struct {
 	addr string
 	web  string // host:port of health and metrics
 	*process
+	runs     []*process
 	starting time.Duration // how long the last start took
 }
 
@@ -90,6 +91,9 @@ func (s *server) start() {
 	again, begin := s.process != nil, time.Now()
 	for {
 		s.process = launch(s.t, s.env, s.flags()...)
+		if s.runs = append(s.runs, s.process); len(s.runs) > 3 {
+			s.runs[len(s.runs)-4].stale = true
+		}
 		select {
 		case <-s.ready:
 			s.starting = time.Since(begin)

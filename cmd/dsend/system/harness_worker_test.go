@@ -1,8 +1,10 @@
 package system
 
 import (
+	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -67,4 +69,26 @@ func (d *diary) wait(t testing.TB, n int) []*delivery {
 		return nil
 	})
 	return d.all()
+}
+
+// pulls lets a client pull from a queue over and over, also across restarts of the
+// server, until stop is called or the test ends.
+func (c *client) pulls(t testing.TB, queue string, batch int, handle func(*delivery)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			p, err := c.until(ctx).pull(queue, pull{Batch: batch, Expires: time.Second})
+			for _, d := range p.msgs {
+				handle(d)
+			}
+			if err != nil && ctx.Err() == nil {
+				time.Sleep(5 * time.Millisecond) // the server is away
+			}
+		}
+	})
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return stop
 }

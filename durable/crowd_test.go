@@ -1,0 +1,103 @@
+package durable
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"dsend/durable/queue"
+)
+
+// stuck gives a store that needs compaction, and a janitor that is at work on
+// it and gets no further until free is called.
+func stuck(t *testing.T) (log *memLog, s *Store, r *recorder, free func()) {
+	log = newMemLog()
+	s, r = open(t, log, small(log))
+	gate := make(chan struct{})
+	log.boundary = func(at string) {
+		if at == "Drop" {
+			<-gate
+		}
+	}
+	for log.count("Drop") == 0 {
+		submit(t, s, publish(strings.Repeat("x", 200)), &queue.Purge{Name: "q"})
+		synctest.Wait()
+	}
+	return log, s, r, func() { close(gate) }
+}
+
+// While compaction does not keep up, what comes in waits, and the log does not
+// grow beyond its bound.
+func TestTheLogDoesNotOutgrowCompaction(t *testing.T) {
+	play(t, func(t *testing.T) {
+		log, s, r, free := stuck(t)
+		answered, turns := len(r.answers()), 0
+		for i := range 200 {
+			submit(t, s, publish(strings.Repeat("x", 200)), &queue.Purge{Name: "q"})
+			if i == 150 {
+				turns = log.count("Last")
+			}
+			synctest.Wait()
+		}
+		if size := log.bytes(); size > 2*s.cfg.slack {
+			t.Errorf("the log has %d bytes, the bound is %d", size, 2*s.cfg.slack)
+		}
+		if n := len(r.answers()) - answered; n == 0 || n > 100 {
+			t.Errorf("%d ops were done meanwhile", n)
+		}
+		time.Sleep(time.Second)
+		if n := log.count("Last") - turns; n > 200 {
+			t.Errorf("%d turns of the loop for 50 ops that must wait", n)
+		}
+		free()
+		synctest.Wait()
+		if n := len(r.answers()) - answered; n != 400 {
+			t.Errorf("afterwards %d of 400 ops are done", n)
+		}
+	})
+}
+
+// Who closes the store does not wait for compaction to make room.
+func TestCloseWhileCrowded(t *testing.T) {
+	play(t, func(t *testing.T) {
+		_, s, r, free := stuck(t)
+		answered := len(r.answers())
+		for range 200 {
+			submit(t, s, publish(strings.Repeat("x", 200)), &queue.Purge{Name: "q"})
+			synctest.Wait()
+		}
+		go func() { must(t, s.Close()) }()
+		<-s.silent
+		if n := len(r.answers()) - answered; n != 400 {
+			t.Errorf("%d of 400 ops are done", n)
+		}
+		free()
+		<-s.Done()
+	})
+}
+
+// The janitor's ops go before all that has come in.
+func TestCompactionDoesNotWaitInLine(t *testing.T) {
+	play(t, func(t *testing.T) {
+		log := newMemLog()
+		s, r := open(t, log)
+		log.hold()
+		for range 100 {
+			submit(t, s, publish(string(make([]byte, 64<<10))))
+		}
+		synctest.Wait() // the first commit is under way
+		done := 0
+		go func() {
+			if _, err := s.do(background, item{urgent: true, op: &queue.Carry{}}); err == nil {
+				done = len(r.answers())
+			}
+		}()
+		synctest.Wait()
+		log.release()
+		synctest.Wait()
+		if done == 0 || done > 40 {
+			t.Errorf("it was done after %d of 100 publishes", done)
+		}
+	})
+}
