@@ -67,6 +67,12 @@ func (r *recorder) Changed(all []queue.Info) {
 	r.told(func() { r.changed = append(r.changed, all...) })
 }
 
+func (r *recorder) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.replies, r.spoken, r.events, r.changed = nil, nil, nil, nil
+}
+
 func (r *recorder) heard() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

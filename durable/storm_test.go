@@ -18,12 +18,12 @@ type gust struct {
 	what, which, size int
 }
 
-var gusts = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) gust {
+var gusts = rapid.Custom(func(t *rapid.T) gust {
 	return gust{
 		rapid.IntRange(0, 15).Draw(t, "what"), rapid.IntRange(0, 99).Draw(t, "which"),
 		rapid.SampledFrom([]int{0, 1, 50, 200, 700}).Draw(t, "size"),
 	}
-}), 120, 120)
+})
 
 // storm does random things to a store on behalf of a client.
 type storm struct {
@@ -130,7 +130,7 @@ func TestStorm(t *testing.T) {
 				t.Fatal(err)
 			}
 			st := &storm{s: s, c: c}
-			for _, g := range gusts.Draw(t, "gusts") {
+			for _, g := range rapid.SliceOfN(gusts, 120, 120).Draw(t, "gusts") {
 				st.blow(g)
 				if g.which%3 == 0 {
 					time.Sleep(time.Duration(g.which) * 100 * time.Millisecond)
