@@ -6,7 +6,7 @@ import "time"
 // snake_case and times in RFC 3339, and reads back.
 type LetterView struct {
 	Reason        Reason        `json:"reason"`
-	Error         string        `json:"error,omitempty"`
+	Error         string        `json:"error"`
 	DiedAt        time.Time     `json:"died_at"`
 	OriginQueue   string        `json:"origin_queue"`
 	OriginSubject string        `json:"origin_subject"`
@@ -23,7 +23,7 @@ type AttemptView struct {
 	Ended   time.Time `json:"ended"`
 	Worker  string    `json:"worker"`
 	Outcome Outcome   `json:"outcome"`
-	Error   string    `json:"error,omitempty"`
+	Error   string    `json:"error"`
 }
 
 // GroupView is a Group for people and their programs.

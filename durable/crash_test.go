@@ -87,13 +87,16 @@ func (l *crashLog) crash() error {
 func TestCrash(t *testing.T) {
 	base := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
+		if !rapid.SampledFrom([]bool{true, false, false, false}).Draw(t, "one of four, for each costs hundreds of syncs") {
+			return
+		}
 		dir, err := os.MkdirTemp(base, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
 		p, n := newPromise(), 0
-		for life := range 3 {
+		for life := range 2 {
 			here, next := filepath.Join(dir, fmt.Sprint(life)), filepath.Join(dir, fmt.Sprint(life+1))
 			p, n = live(t, here, next, p, n)
 			left, err := wal.Open(next, wal.Options{})
@@ -113,14 +116,14 @@ func TestCrash(t *testing.T) {
 // live has a storm over the log in dir, and leaves in next what a crash leaves.
 // It gives what was promised until then.
 func live(t *rapid.T, dir, next string, p promise, n int) (promise, int) {
-	log, err := wal.Open(dir, wal.Options{GenerationSize: 2 << 10})
+	log, err := wal.Open(dir, wal.Options{GenerationSize: 512})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &client{p: p}
 	crash := &crashLog{
 		Log: log, dir: dir, copy: next,
-		after: rapid.IntRange(3, 120).Draw(t, "after"), // 1 and 2 found the store
+		after: rapid.IntRange(3, 150).Draw(t, "after"), // 1 and 2 found the store
 		tail:  rapid.SampledFrom([]int{0, 10, 50, 99, 100, 101}).Draw(t, "tail"),
 	}
 	var at promise
@@ -151,7 +154,7 @@ func live(t *rapid.T, dir, next string, p promise, n int) (promise, int) {
 // brisk is a config under which much happens in a few milliseconds.
 func brisk(c *client, cache int64) Config {
 	cfg := config(c)
-	cfg.Cache, cfg.slack, cfg.AckInterval = cache, 4<<10, time.Millisecond
+	cfg.Cache, cfg.slack, cfg.AckInterval = cache, 512, time.Millisecond
 	d := &cfg.Queue.Defaults
 	d.VisibilityTimeout, d.Backoff.Initial, d.Backoff.Max = 5*time.Millisecond, time.Millisecond, 2*time.Millisecond
 	return cfg

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -163,7 +165,12 @@ func (n *node) makeBridge(context.Context) (func() error, error) {
 }
 
 func (n *node) openStore(context.Context) (func() error, error) {
-	log, err := wal.Open(n.cfg.Storage.Dir, wal.Options{Logger: n.log})
+	if info, err := os.Stat(n.cfg.Storage.Dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s: %w", n.cfg.Storage.Dir, wal.ErrNotFolder)
+	}
+	// The log wants a folder of its own: a mounted disk has files of the file
+	// system's in its first one.
+	log, err := wal.Open(filepath.Join(n.cfg.Storage.Dir, "log"), wal.Options{Logger: n.log})
 	if err != nil {
 		return nil, err
 	}

@@ -157,7 +157,7 @@ func sameBodies(t *testing.T, got []stored, want []string) {
 // segments are the files of a log, oldest first.
 func segments(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.gen", "0*"))
+	files, err := filepath.Glob(filepath.Join(dir, "log", "*.gen", "0*"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ queues:
 			answer = ack
 		}
 		if answer != "" {
-			d.must(t, answer, "ok")
+			d.check(t, answer, "ok")
 		}
 	})
 	wait := func(body string, attempts int) []*delivery {

@@ -26,20 +26,15 @@ func TestC2_NobodyThereCostsNothing(t *testing.T) {
 	published := time.Now()
 	var watched, done diary
 	watch(t, c, "orders", &watched) // somebody who only watches is not a worker
-	eventually(t, "three visibility timeouts pass", func() error {
-		if time.Since(published) < 3*time.Second {
-			return equal(c.info(t, "orders").counts, counts{}) // not so: they wait
-		}
-		return nil
-	})
+	time.Sleep(time.Until(published.Add(3 * time.Second))) // three visibility timeouts
 	if got := c.info(t, "orders"); got.counts != (counts{Ready: 50}) || got.total(t, "delivered") != 0 {
 		t.Errorf("without a worker: %+v", got)
 	}
 	worker := s.connect(t)
-	worker.work(t, "orders", "workers", func(d *delivery) {
+	defer leave(t, worker.work(t, "orders", "workers", func(d *delivery) {
 		done.add(d)
-		d.must(t, ack, "ok")
-	})
+		d.check(t, ack, "ok")
+	}))
 	for _, d := range done.wait(t, 50) {
 		if d.attempt != 1 {
 			t.Errorf("%v: want attempt 1", d)
@@ -127,7 +122,7 @@ func TestC2_HandOverInTheMomentOfLeaving(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	worker.work(t, "orders", "workers", func(d *delivery) {
+	defer leave(t, worker.work(t, "orders", "workers", func(d *delivery) {
 		if d.attempt > 5 {
 			t.Errorf("%v", d)
 		}
@@ -135,7 +130,7 @@ func TestC2_HandOverInTheMomentOfLeaving(t *testing.T) {
 		if _, err := l.answer(d, ack); err != nil {
 			t.Error(err)
 		}
-	})
+	}))
 	c.rest(t, "orders", counts{})
 	l.balance(t, c)
 }

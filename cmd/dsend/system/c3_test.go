@@ -26,15 +26,16 @@ auto_create: true
 			c.put(t, plain(queue, "order"))
 			recovered := time.Now().Add(4 * initial)
 			var came diary
-			c.work(t, queue, "workers", func(d *delivery) {
+			worker := c.work(t, queue, "workers", func(d *delivery) {
 				came.add(d)
 				if d.at.After(recovered) {
-					d.must(t, ack, "ok")
+					d.check(t, ack, "ok")
 				} else {
-					d.must(t, answer, "ok")
+					d.check(t, answer, "ok")
 				}
 			})
 			c.rest(t, queue, counts{})
+			leave(t, worker)
 			msgs := came.all()
 			if len(msgs) < 3 || len(msgs) > 4 {
 				t.Errorf("%d deliveries in %s", len(msgs), 4*initial)

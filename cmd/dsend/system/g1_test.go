@@ -42,6 +42,7 @@ func TestG1_MembersLeaveWithWorkInHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.restWorkers(t, "orders", 0)
+	eventually(t, "the worker has drained", func() error { return equal(drain.IsValid(), false) })
 	s.restart()
 	leaving.back(t)
 	c.back(t)

@@ -188,13 +188,19 @@ func (d *delivery) ask(answer string) (string, error) {
 // must answers and checks the result.
 func (d *delivery) must(t testing.TB, answer, want string) {
 	t.Helper()
+	if !d.check(t, answer, want) {
+		t.FailNow()
+	}
+}
+
+// check is must for any goroutine: it does not end the test.
+func (d *delivery) check(t testing.TB, answer, want string) bool {
+	t.Helper()
 	got, err := d.ask(answer)
-	if err != nil {
-		t.Fatalf("%v: %s: %v", d, answer, err)
+	if err != nil || got != want {
+		t.Errorf("%v: %s: the result is %q (%v), want %q", d, answer, got, err, want)
 	}
-	if got != want {
-		t.Fatalf("%v: %s: the result is %q, want %q", d, answer, got, want)
-	}
+	return err == nil && got == want
 }
 
 // mustAll answers many deliveries side by side and checks the results.

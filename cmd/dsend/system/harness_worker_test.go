@@ -31,6 +31,17 @@ func (c *client) work(t testing.TB, queue, group string, handle func(*delivery))
 	return sub
 }
 
+// leave ends a subscription and waits until its handler is not busy any longer.
+func leave(t testing.TB, sub *nats.Subscription) {
+	t.Helper()
+	idle := make(chan struct{})
+	sub.SetClosedHandler(func(string) { close(idle) })
+	if err := sub.Unsubscribe(); err != nil {
+		t.Fatal(err)
+	}
+	<-idle
+}
+
 // diary gathers deliveries from any goroutine.
 type diary struct {
 	mu   sync.Mutex

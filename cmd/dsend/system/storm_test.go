@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 // The queues of the storm: orders are pulled and pushed, jobs share a dead-letter
@@ -115,21 +117,18 @@ func (w *weather) blow(long time.Duration) {
 			}
 		})
 	}
-	var leave []func() error
+	var subs []*nats.Subscription
 	for _, a := range w.pushed {
 		a.back(t)
 		c := a.until(ctx)
-		sub := c.work(t, a.queue, "workers", func(d *delivery) { _ = a.handle(d) })
-		leave = append(leave, sub.Unsubscribe)
+		subs = append(subs, c.work(t, a.queue, "workers", func(d *delivery) { _ = a.handle(d) }))
 	}
 	time.Sleep(long)
 	w.server.kill()
 	cancel()
 	running.Wait()
-	for _, f := range leave {
-		if err := f(); err != nil {
-			t.Error(err)
-		}
+	for _, sub := range subs {
+		leave(t, sub)
 	}
 	w.server.start()
 	w.eye.back(t)
