@@ -14,7 +14,7 @@ const carrySize = 256 << 10
 // clean has the oldest generation compacted if the log has grown too large.
 // Called by the loop.
 func (s *Store) clean(doubt bool) {
-	if p, want := s.usage.oldest(doubt); want {
+	if p, want := s.usage.start(doubt); want {
 		s.sweep <- p // has room: only one is at work
 	}
 }

@@ -83,3 +83,35 @@ func TestAnEmptyStoreSleeps(t *testing.T) {
 		}
 	})
 }
+
+// A message that is too old, in a queue that delivers nothing, keeps nobody
+// awake. In real time: in fake time a loop that does not sleep stops the clock.
+func TestAnOldMessageKeepsNobodyAwake(t *testing.T) {
+	holds := map[string]func(d *queue.Settings) []queue.Op{
+		"paused": func(d *queue.Settings) []queue.Op {
+			d.Paused = true
+			return nil
+		},
+		"its in-flight limit is reached": func(d *queue.Settings) []queue.Op {
+			d.MaxInFlight = 1
+			return []queue.Op{publish("in flight"), pull(1)}
+		},
+		"nobody is there": func(d *queue.Settings) []queue.Op { return nil },
+	}
+	for name, hold := range holds {
+		t.Run(name, func(t *testing.T) {
+			log, settings := newMemLog(), queue.Defaults()
+			settings.MaxAge = 5 * time.Millisecond
+			ops := hold(&settings)
+			s, _ := open(t, log)
+			do(t, s, &queue.Declare{Name: "q", Settings: settings})
+			submit(t, s, append(ops, publish("grows old"))...)
+			time.Sleep(20 * time.Millisecond)
+			turns := log.count("Last")
+			time.Sleep(20 * time.Millisecond)
+			if n := log.count("Last") - turns; n > 20 {
+				t.Errorf("%d turns of the loop in 20 ms", n)
+			}
+		})
+	}
+}

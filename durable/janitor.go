@@ -11,7 +11,7 @@ const (
 	// spaceInterval is how often the disk is asked for its room.
 	spaceInterval = time.Second
 	// doubtInterval is how often a log that is large for the sake of message
-	// ids is proven to need them: see usage.oldest.
+	// ids is proven to need them: see usage.start.
 	doubtInterval = time.Minute
 )
 
@@ -53,7 +53,7 @@ func (j *janitor) watch() {
 	}
 	j.blind = false
 	low := free < j.cfg.Reserve || j.low && free < j.cfg.Reserve+j.cfg.Reserve/10
-	if low == j.low || j.Submit([]queue.Op{&queue.Space{Low: low}}, 0) != nil {
+	if low == j.low || j.put(item{op: &queue.Space{Low: low}, urgent: true}) != nil {
 		return
 	}
 	j.low = low

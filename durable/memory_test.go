@@ -38,7 +38,7 @@ func TestWhatIsDoneIsForgotten(t *testing.T) {
 func TestABurstGivesItsMemoryBack(t *testing.T) {
 	play(t, func(t *testing.T) {
 		s, r := open(t, newMemLog())
-		ops := make([]queue.Op, 300_000)
+		ops := make([]queue.Op, 100_000)
 		refused := &queue.Publish{Queue: "no queue's name"}
 		for i := range ops {
 			ops[i] = refused

@@ -101,13 +101,13 @@ func (u *usage) carry(bytes, rest int64) {
 // compacted; slack not counted.
 func (u *usage) over(needed int64) int64 { return u.bytes - needed - needed*7/8 }
 
-// oldest is the generation to compact now, if the log has grown too large.
+// start gives the generation to compact now, if the log has grown too large.
 //
 // The rest counts as needed: else the ids of a busy minute, which must be kept
 // for their time, would be carried round and round at the speed of the disk.
 // Doubt is how the log gets small again when their time is over: then they do
 // not count, and the oldest generation is carried to see what is left of it.
-func (u *usage) oldest(doubt bool) (p part, want bool) {
+func (u *usage) start(doubt bool) (p part, want bool) {
 	needed := u.live
 	if !doubt {
 		needed += u.rest

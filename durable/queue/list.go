@@ -3,21 +3,60 @@ package queue
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 )
 
 // objects are the messages with numbers from a first one on that are objects,
 // in order.
-func (q *queue) objects(from uint64) []*message {
-	list := make([]*message, 0, len(q.all))
+func (q *queue) objects(from uint64) []*message { return q.lowest(from, len(q.all)) }
+
+// lowest are the n objects with the lowest numbers from a first one on, in
+// order.
+func (q *queue) lowest(from uint64, n int) []*message {
+	list := make([]*message, 0, min(2*n, len(q.all)))
+	last := uint64(math.MaxUint64)
+	inOrder := func(a, b *message) int { return cmp.Compare(a.seq, b.seq) }
 	for _, m := range q.all {
-		if m.seq >= from {
-			list = append(list, m)
+		if m.seq < from || m.seq > last {
+			continue
+		}
+		if list = append(list, m); len(list) == 2*n {
+			slices.SortFunc(list, inOrder)
+			list, last = list[:n], list[n-1].seq
 		}
 	}
-	slices.SortFunc(list, func(a, b *message) int { return cmp.Compare(a.seq, b.seq) })
-	return list
+	slices.SortFunc(list, inOrder)
+	return list[:min(n, len(list))]
 }
+
+// few is how many objects a walk puts in order at first: a page needs no more.
+const few = 1024
+
+// objectCursor gives the objects of a queue in order, a few at a time, then more.
+type objectCursor struct {
+	q    *queue
+	from uint64
+	list []*message
+	n    int
+	all  bool // none is left behind list
+}
+
+// first is the object with the lowest number, nil if there is none.
+func (c *objectCursor) first() *message {
+	if len(c.list) == 0 && !c.all {
+		c.list = c.q.lowest(c.from, c.n)
+		if c.all = len(c.list) < c.n; !c.all {
+			c.from, c.n = c.list[c.n-1].seq+1, 2*c.n
+		}
+	}
+	if len(c.list) == 0 {
+		return nil
+	}
+	return c.list[0]
+}
+
+func (c *objectCursor) advance() { c.list = c.list[1:] }
 
 // seen is a message as walk shows it: an object, or one of a run.
 type seen struct {
@@ -27,17 +66,19 @@ type seen struct {
 	priority uint8
 }
 
+func seenObject(m *message) seen { return seen{seq: m.seq, object: m, priority: m.priority} }
+
 // walk gives the messages of a queue from a number on, in order. The queue
 // must not change meanwhile.
 func (q *queue) walk(from uint64) iter.Seq[seen] {
 	return func(yield func(seen) bool) {
-		objects := q.objects(from)
+		objects := objectCursor{q: q, from: from, n: few}
 		plain := q.plainFrom(from)
 		for {
 			next, ok := plain.next()
-			if len(objects) > 0 && (!ok || objects[0].seq < next.seq) {
-				next, ok = seen{seq: objects[0].seq, object: objects[0], priority: objects[0].priority}, true
-				objects = objects[1:]
+			if m := objects.first(); m != nil && (!ok || m.seq < next.seq) {
+				next, ok = seenObject(m), true
+				objects.advance()
 			} else if ok {
 				plain.advance(next)
 			}
@@ -116,14 +157,15 @@ func (s *State) List(l List) ([]Entry, *Error) {
 
 // Entry gives one message.
 func (s *State) Entry(name string, seq uint64) (Entry, *Error) {
-	if _, err := s.message(name, seq); err != nil {
-		return Entry{}, err
-	}
-	page, err := s.List(List{Queue: name, From: seq, Limit: 1})
+	q, err := s.message(name, seq)
 	if err != nil {
 		return Entry{}, err
 	}
-	return page[0], nil
+	if m := q.all[seq]; m != nil {
+		return q.entry(seenObject(m)), nil
+	}
+	b, priority, _ := q.ready.find(seq)
+	return q.entry(seen{seq: seq, run: b, priority: priority}), nil
 }
 
 func (q *queue) entry(s seen) Entry {

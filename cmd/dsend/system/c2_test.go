@@ -25,7 +25,7 @@ func TestC2_NobodyThereCostsNothing(t *testing.T) {
 	c.putMany(t, "orders", "m", 50)
 	published := time.Now()
 	var watched, done diary
-	watch(t, c, "orders", &watched) // somebody who only watches is not a worker
+	watch(t, c, "orders", &watched)                        // somebody who only watches is not a worker
 	time.Sleep(time.Until(published.Add(3 * time.Second))) // three visibility timeouts
 	if got := c.info(t, "orders"); got.counts != (counts{Ready: 50}) || got.total(t, "delivered") != 0 {
 		t.Errorf("without a worker: %+v", got)
