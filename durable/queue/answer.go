@@ -9,13 +9,15 @@ import (
 // answer does what a worker says of a delivery.
 func (s *State) answer(op *Answer, out *Out) Reply {
 	result := s.settled(op, out)
+	name := ""
 	if q := s.byID[op.QueueID]; q != nil {
 		q.countAnswer(op, result)
-		if op.Next != nil {
-			next := *op.Next
-			next.Queue = q.name
-			s.pull(&next, out)
-		}
+		name = q.name
+	}
+	if op.Next != nil {
+		next := *op.Next
+		next.Queue = name
+		s.pull(&next, out)
 	}
 	return Reply{Op: op, Result: result}
 }
@@ -38,15 +40,12 @@ func (s *State) settled(op *Answer, out *Out) Result {
 
 // answered finds the message of an answer, also if it has died since.
 func (s *State) answered(op *Answer) *message {
-	id := identity{op.QueueID, op.Seq}
-	q := s.byID[op.QueueID]
-	if q == nil {
-		return s.origins[id]
+	if q := s.byID[op.QueueID]; q != nil {
+		if m := q.all.get(op.Seq); m != nil {
+			return m
+		}
 	}
-	if m := q.all[op.Seq]; m != nil {
-		return m
-	}
-	return s.origins[id]
+	return s.origins.get(identity{op.QueueID, op.Seq})
 }
 
 // settle1 does the answer of the worker that owns the message.

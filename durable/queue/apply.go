@@ -2,6 +2,9 @@ package queue
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"dsend/dlq"
 )
@@ -28,19 +31,20 @@ func (s *State) Recover(commit uint64, data []byte, out *Out) error {
 // Recovered proves that the log was whole: every queue that holds messages has
 // its record.
 func (s *State) Recovered() error {
-	for id, q := range s.byID {
-		if q.name == "" && q.stored() > 0 {
+	s.dirty = nil
+	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
+		q := s.byID[id]
+		switch {
+		case q.name != "":
+			q.dirty = false
+			s.touch(q)
+			s.condemn(q)
+			s.reage(q) // by the settings as they came out in the end
+		case q.stored() > 0:
 			return fmt.Errorf("queue: the log holds %d messages of queue number %d, and nothing says what it is", q.stored(), id)
-		}
-		if q.name == "" {
+		default: // spoken of by a later record than its end
 			delete(s.byID, id)
 		}
-	}
-	s.dirty = nil
-	for _, q := range s.byID {
-		q.dirty = false
-		s.touch(q)
-		s.rearm(q)
 	}
 	return nil
 }
@@ -52,9 +56,16 @@ func (s *State) queueOf(id uint32) *queue {
 	if q == nil {
 		q = newQueue(id)
 		s.byID[id] = q
-		s.lastID = max(s.lastID, id)
 	}
+	s.numbered(id)
 	return q
+}
+
+// numbered notes that the commit at hand says a queue's number.
+func (s *State) numbered(id uint32) {
+	if id >= s.lastID {
+		s.lastID, s.lastAt = id, s.commit
+	}
 }
 
 func (r clockRecord) apply(s *State, _ Place, _ *Out) { s.pass(r.now) }
@@ -65,28 +76,47 @@ func (r storeRecord) apply(s *State, place Place, _ *Out) {
 
 func (r queueRecord) apply(s *State, place Place, _ *Out) {
 	q := s.queueOf(r.id)
-	if q.name != "" {
-		delete(s.byName, q.name)
+	s.unname(q)
+	if other := s.byName[r.name]; other != nil {
+		s.unname(other) // not by any log of ours; Recovered will say so
 	}
 	q.name, q.source, q.created, q.settings = r.name, r.source, r.created, r.settings
 	q.paused, q.orphan = r.paused, r.orphan
 	q.next, q.deliveries = max(q.next, r.next), max(q.deliveries, r.deliveries)
 	q.commit = place.Commit
-	s.byName[r.name] = q
+	s.byName[q.name] = q
+	i, _ := s.search(q.name)
+	s.sorted = slices.Insert(s.sorted, i, q)
+}
+
+// unname takes a queue's name away, if it has one.
+func (s *State) unname(q *queue) {
+	if q.name == "" {
+		return
+	}
+	if i, ok := s.search(q.name); ok {
+		s.sorted = slices.Delete(s.sorted, i, i+1)
+	}
+	delete(s.byName, q.name)
+	q.name = ""
+}
+
+// search gives the place of a name among the queues by name.
+func (s *State) search(name string) (i int, ok bool) {
+	return slices.BinarySearchFunc(s.sorted, name, func(q *queue, name string) int { return strings.Compare(q.name, name) })
 }
 
 func (r dropRecord) apply(s *State, _ Place, out *Out) {
-	s.lastID = max(s.lastID, r.id)
+	s.numbered(r.id)
 	q := s.byID[r.id]
 	if q == nil {
 		return
 	}
 	s.removeUpTo(q, q.next, out)
 	s.alarms.Remove(q)
+	q.ids = dedupe{} // or it would be woken for them
+	s.unname(q)
 	delete(s.byID, q.id)
-	if q.name != "" {
-		delete(s.byName, q.name)
-	}
 }
 
 func (r messageRecord) apply(s *State, place Place, out *Out) {
@@ -95,19 +125,19 @@ func (r messageRecord) apply(s *State, place Place, out *Out) {
 	if size == 0 { // it was just made, at the end of the commit's data
 		size = uint32(len(out.Records)) - place.Offset
 	}
+	s.pass(m.At)
 	q := s.queueOf(m.QueueID)
 	out.hold(place.Commit, size)
 	q.next = max(q.next, m.Seq+1)
-	if m.ID != "" && m.life == nil {
-		q.ids.add(m.ID, m.Seq, m.IDExpires, place.Commit)
+	if m.ID != "" {
+		q.ids.add(m.ID, remembered{m.Seq, m.IDExpires, place.Commit}, s.now)
 	}
 	if s.relocate(q, m.Seq, place, size, out) {
 		return
 	}
 	q.bytes += int64(size)
 	if m.plain() {
-		q.ready.line(m.Priority).push(m.Seq, place, size, m.At)
-		q.ready.runs++
+		q.ready.push(m.Priority, run{seq: m.Seq, commit: place.Commit, offset: place.Offset, size: size, at: m.At, n: 1})
 		s.touch(q)
 		return
 	}
@@ -116,14 +146,11 @@ func (r messageRecord) apply(s *State, place Place, out *Out) {
 
 // relocate notes that a message that is here has been carried forward.
 func (s *State) relocate(q *queue, seq uint64, place Place, size uint32, out *Out) bool {
-	if m := q.all[seq]; m != nil {
+	if m := q.all.get(seq); m != nil {
 		out.free(m.place.Commit, m.size)
 		q.bytes += int64(size) - int64(m.size)
 		m.place, m.size = place, size
-		if m.more != nil {
-			delete(s.moved, m.more.born)
-			m.more.born = identity{}
-		}
+		s.forgetBirth(m)
 		return true
 	}
 	b, priority, ok := q.ready.find(seq)
@@ -133,16 +160,24 @@ func (s *State) relocate(q *queue, seq uint64, place Place, size uint32, out *Ou
 	at := b.at
 	out.free(b.commit, b.size)
 	q.bytes += int64(size) - int64(b.size)
-	line := q.ready.line(priority)
-	line.remove(seq)
-	line.push(seq, place, size, at)
+	q.ready.pull(priority, seq)
+	q.ready.push(priority, run{seq: seq, commit: place.Commit, offset: place.Offset, size: size, at: at, n: 1})
 	return true
+}
+
+// forgetBirth notes that the record of a message bears its own numbers, or is
+// needed no longer.
+func (s *State) forgetBirth(m *message) {
+	if m.more != nil && m.more.born != (identity{}) {
+		s.moved.drop(m.more.born)
+		m.more.born = identity{}
+	}
 }
 
 // insert makes the object of a message that is not plain.
 func (s *State) insert(q *queue, r *Message, place Place, size uint32) {
 	m := &message{q: q, seq: r.Seq, place: place, size: size, at: r.At, since: r.At, priority: r.Priority}
-	q.all[m.seq] = m
+	s.file(m)
 	if r.Key != "" || r.MaxAttempts >= 0 || r.Visibility > 0 || r.Expires != 0 {
 		more := m.extra()
 		more.key, more.maxAttempts, more.visibility = r.Key, r.MaxAttempts, r.Visibility
@@ -175,12 +210,9 @@ func (s *State) revive(m *message, l *life) {
 	}
 	switch l.phase {
 	case phaseInFlight:
-		m.phase = phaseInFlight
-		m.q.flying++
-		s.claimKey(m)
-		s.deadlines.Set(m, l.deadline)
+		s.handOut(m, l.deadline)
 	case phaseDelayed:
-		if m.attempt > 0 {
+		if m.delivery > 0 && m.doom == 0 { // a retry: its key waits for it
 			s.claimKey(m)
 		}
 		s.delay(m, l.deadline)
@@ -190,6 +222,7 @@ func (s *State) revive(m *message, l *life) {
 }
 
 func (r deliverRecord) apply(s *State, _ Place, _ *Out) {
+	s.pass(r.at)
 	q := s.queueOf(r.queue)
 	q.deliveries = max(q.deliveries, r.delivery)
 	m := s.take(q, r.seq)
@@ -197,16 +230,13 @@ func (r deliverRecord) apply(s *State, _ Place, _ *Out) {
 		return
 	}
 	m.attempt, m.delivery, m.handed, m.holder = r.attempt, r.delivery, r.at, r.holder
-	m.phase = phaseInFlight
-	q.flying++
-	s.claimKey(m)
-	s.deadlines.Set(m, r.deadline)
+	s.handOut(m, r.deadline)
 }
 
 // take gives a waiting message as an object that waits nowhere; nil if there
 // is none.
 func (s *State) take(q *queue, seq uint64) *message {
-	if m := q.all[seq]; m != nil {
+	if m := q.all.get(seq); m != nil {
 		s.leavePhase(m)
 		return m
 	}
@@ -215,29 +245,48 @@ func (s *State) take(q *queue, seq uint64) *message {
 		return nil
 	}
 	m := &message{q: q, seq: seq, place: b.place(seq), size: b.size, at: b.at, since: b.at, priority: priority}
-	q.ready.line(priority).remove(seq)
-	q.ready.runs--
-	q.all[seq] = m
+	q.ready.pull(priority, seq)
+	s.file(m)
 	return m
 }
 
+// object gives a message as an object. A plain one becomes one, which the log
+// need not say: it is still ready.
+func (s *State) object(q *queue, seq uint64) *message {
+	if m := q.all.get(seq); m != nil {
+		return m
+	}
+	m := s.take(q, seq)
+	s.makeReady(m)
+	return m
+}
+
+// file puts a message among the objects of its queue.
+func (s *State) file(m *message) {
+	m.q.all.set(m.seq, m)
+	m.q.low = min(m.q.low, m.seq)
+}
+
 func (r extendRecord) apply(s *State, _ Place, _ *Out) {
-	if m := s.queueOf(r.queue).all[r.seq]; m != nil && m.phase == phaseInFlight {
+	if m := s.queueOf(r.queue).all.get(r.seq); m != nil && m.phase == phaseInFlight {
 		s.deadlines.Set(m, r.deadline)
 	}
 }
 
 func (r failRecord) apply(s *State, _ Place, _ *Out) {
+	s.pass(r.at)
 	q := s.queueOf(r.queue)
-	m := q.all[r.seq]
+	if m := q.all.get(r.seq); m != nil && m.phase == phaseInFlight {
+		s.record(m, r.outcome, r.at, r.error)
+	}
+	m := s.take(q, r.seq)
 	if m == nil {
 		return
 	}
-	if m.phase == phaseInFlight {
-		s.record(m, r.outcome, r.at, r.error)
-	}
-	s.leavePhase(m)
 	m.attempt, m.doom = r.attempt, r.doom
+	if m.doom != 0 {
+		s.leaveKey(m) // it will not be delivered again
+	}
 	s.delay(m, r.due)
 	s.touch(q)
 }
@@ -266,10 +315,8 @@ func (s *State) discard(m *message, out *Out) {
 	s.leaveKey(m)
 	s.leaveLetter(m)
 	s.expiries.Remove(m)
-	if m.more != nil {
-		delete(s.moved, m.more.born)
-	}
-	delete(q.all, m.seq)
+	s.forgetBirth(m)
+	q.all.drop(m.seq)
 	q.bytes -= int64(m.size)
 	out.free(m.place.Commit, m.size)
 	s.touch(q)
@@ -284,46 +331,52 @@ func (r purgeRecord) apply(s *State, _ Place, out *Out) {
 
 // removeUpTo removes all messages with numbers below end and tells how many.
 func (s *State) removeUpTo(q *queue, end uint64, out *Out) (n int) {
-	for _, line := range q.ready.lines {
-		if line == nil {
+	for p, l := range q.ready.lanes {
+		if l == nil {
 			continue
 		}
 		for {
-			seq, place, size, _, ok := line.first()
-			if !ok || seq >= end {
+			b, ok := l.plain.first()
+			if !ok || b.seq >= end {
 				break
 			}
-			line.remove(seq)
-			q.ready.runs--
-			q.bytes -= int64(size)
-			out.free(place.Commit, size)
+			q.ready.pull(uint8(p), b.seq)
+			q.bytes -= int64(b.size)
+			out.free(b.commit, b.size)
 			n++
 		}
 	}
-	for seq, m := range q.all {
-		if seq < end {
-			s.leavePhase(m)
-			s.discard(m, out)
-			n++
-		}
+	for _, m := range q.objects(0, end) {
+		s.leavePhase(m)
+		s.discard(m, out)
+		n++
 	}
 	return n
 }
 
 func (r dieRecord) apply(s *State, _ Place, out *Out) {
-	to := s.queueOf(r.to.queue)
-	to.next = max(to.next, r.to.seq+1)
-	q := s.queueOf(r.queue)
-	m := s.takeInFlight(q, r.seq, r.outcome, r.at, r.error)
+	s.pass(r.at)
+	to, free := s.numberTo(r.to)
+	if !free {
+		return
+	}
+	m := s.take(s.queueOf(r.queue), r.seq)
 	if m == nil {
 		return
+	}
+	text := r.error
+	if last, ok := m.history().Last(); ok && text == "" {
+		text = last.Error // the last there is
+	}
+	if r.outcome != 0 {
+		s.record(m, r.outcome, r.at, r.error)
 	}
 	s.leaveKey(m)
 	s.expiries.Remove(m)
 	more := m.extra()
 	more.origin = m.identity()
 	more.letter = &dlq.Letter{
-		Reason: r.reason, Error: r.error, DiedAt: r.at,
+		Reason: r.reason, Error: text, DiedAt: r.at,
 		OriginQueue: r.origin, OriginSeq: m.seq, PublishedAt: m.at,
 		Attempts: m.attempt, Replays: more.replays, History: more.history,
 	}
@@ -334,19 +387,12 @@ func (r dieRecord) apply(s *State, _ Place, out *Out) {
 	s.makeReady(m)
 }
 
-// takeInFlight takes a message out of its phase; if that ends an attempt, the
-// history says how.
-func (s *State) takeInFlight(q *queue, seq uint64, outcome dlq.Outcome, at int64, text string) *message {
-	m := s.take(q, seq)
-	if m != nil && outcome != 0 {
-		s.record(m, outcome, at, text)
-	}
-	return m
-}
-
 func (r replayRecord) apply(s *State, _ Place, _ *Out) {
-	to := s.queueOf(r.to.queue)
-	to.next = max(to.next, r.to.seq+1)
+	s.pass(r.at)
+	to, free := s.numberTo(r.to)
+	if !free {
+		return
+	}
 	m := s.take(s.queueOf(r.queue), r.seq)
 	if m == nil {
 		return
@@ -360,25 +406,34 @@ func (r replayRecord) apply(s *State, _ Place, _ *Out) {
 	s.makeReady(m)
 }
 
+// numberTo gives the queue a message moves to, and takes its number there. In a
+// log of ours the number is always free.
+func (s *State) numberTo(to identity) (q *queue, free bool) {
+	q = s.queueOf(to.queue)
+	q.next = max(q.next, to.seq+1)
+	_, taken := q.lookup(to.seq)
+	return q, !taken
+}
+
 // move gives a message that waits nowhere a new queue and number. Its record
 // keeps the old ones until it is carried forward.
 func (s *State) move(m *message, to *queue, seq uint64) {
 	if m.more.born == (identity{}) {
 		m.more.born = m.identity()
-		s.moved[m.more.born] = m
+		s.moved.set(m.more.born, m)
 	}
-	delete(m.q.all, m.seq)
+	m.q.all.drop(m.seq)
 	m.q.bytes -= int64(m.size)
 	s.touch(m.q)
 	m.q, m.seq, m.delivery = to, seq, 0
-	to.all[seq] = m
+	s.file(m)
 	to.bytes += int64(m.size)
 }
 
 func (r idRecord) apply(s *State, place Place, _ *Out) {
 	q := s.queueOf(r.queue)
 	q.next = max(q.next, r.seq+1)
-	q.ids.add(r.id, r.seq, r.expires, place.Commit)
+	q.ids.add(r.id, remembered{r.seq, r.expires, place.Commit}, s.now)
 }
 
 // hold and free tell the log's owner what is needed and what is not.

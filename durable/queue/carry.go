@@ -35,8 +35,7 @@ func (s *State) carryMessage(data []byte, place Place, out *Out) bool {
 		return false
 	}
 	r.QueueID, r.Seq, r.life = m.q.id, m.seq, m.life()
-	r.Due = 0
-	r.Expires = 0
+	r.ID, r.Due, r.Expires = "", 0, 0 // the id goes by itself: see carryIDs
 	if m.more != nil {
 		r.Expires = m.more.expires
 	}
@@ -46,14 +45,14 @@ func (s *State) carryMessage(data []byte, place Place, out *Out) bool {
 
 // holderOf finds the object whose record bears these numbers.
 func (s *State) holderOf(id uint32, seq uint64) *message {
-	if m := s.moved[identity{id, seq}]; m != nil {
+	if m := s.moved.get(identity{id, seq}); m != nil {
 		return m
 	}
 	q := s.byID[id]
 	if q == nil {
 		return nil
 	}
-	if m := q.all[seq]; m != nil && (m.more == nil || m.more.born == identity{}) {
+	if m := q.all.get(seq); m != nil && (m.more == nil || m.more.born == identity{}) {
 		return m
 	}
 	return nil
@@ -68,10 +67,7 @@ func (s *State) carryPlain(r Message, place Place, out *Out) bool {
 	if !ok || b.place(r.Seq) != place {
 		return false
 	}
-	if _, known := q.ids.find(r.ID, s.now); !known {
-		r.ID = ""
-	}
-	r.life = nil
+	r.ID = ""
 	emit(s, out, messageRecord{m: &r})
 	return true
 }
@@ -92,13 +88,17 @@ func (m *message) life() *life {
 }
 
 // carryRest writes anew the queues, ids and the store's secret that only the
-// commits up to through still say.
+// commits up to through still say, and the last number given to a queue, if
+// that queue is gone.
 func (s *State) carryRest(through uint64, out *Out) {
+	through = min(through, s.commit-1)
 	if s.keyAt <= through {
 		emit(s, out, storeRecord{s.key})
 	}
-	for _, name := range s.names() {
-		q := s.byName[name]
+	if s.lastID > 0 && s.lastAt <= through && s.byID[s.lastID] == nil {
+		emit(s, out, dropRecord{s.lastID})
+	}
+	for _, q := range s.sorted {
 		if q.commit <= through {
 			emit(s, out, q.record())
 		}
@@ -106,12 +106,11 @@ func (s *State) carryRest(through uint64, out *Out) {
 	}
 }
 
+// carryIDs writes the ids of a queue anew. They stand by themselves and not
+// with their messages, which may be gone, or one of several with that id.
 func (s *State) carryIDs(q *queue, through uint64, out *Out) {
-	q.ids.forget(s.now)
-	for _, id := range q.ids.line[q.ids.head:] {
-		if r := q.ids.ids[id]; r.commit <= through && r.expires > s.now {
-			emit(s, out, idRecord{identity{q.id, r.seq}, id, r.expires})
-		}
+	for id, r := range q.ids.upTo(through, s.now) {
+		emit(s, out, idRecord{identity{q.id, r.seq}, id, r.expires})
 	}
 }
 
@@ -136,17 +135,17 @@ func Messages(data []byte) iter.Seq2[uint32, []byte] {
 func (s *State) Spans() iter.Seq[Span] {
 	return func(yield func(Span) bool) {
 		for _, q := range s.byID {
-			for _, line := range q.ready.lines {
-				if line == nil {
+			for _, l := range q.ready.lanes {
+				if l == nil {
 					continue
 				}
-				for _, b := range line.live() {
-					if !yield(Span{b.commit, int64(b.n) * int64(b.size)}) {
+				for _, b := range l.plain.live() {
+					if b.n > 0 && !yield(Span{b.commit, int64(b.n) * int64(b.size)}) {
 						return
 					}
 				}
 			}
-			for _, m := range q.all {
+			for _, m := range q.all.m {
 				if !yield(Span{m.place.Commit, int64(m.size)}) {
 					return
 				}

@@ -35,12 +35,16 @@ func (s *State) Check() error {
 // checkQueue counts a queue by hand and tells how many of its messages have a
 // deadline.
 func (s *State) checkQueue(q *queue, dead map[uint32]int64) (timed int, err error) {
-	if err := q.ready.objects.Check(); err != nil {
+	objects, err := q.checkLanes()
+	if err != nil {
+		return 0, err
+	}
+	if err := q.checkKeys(s.now); err != nil {
 		return 0, err
 	}
 	var count [phaseInFlight + 1]int64
 	var bytes, letters, flyingTo int64
-	for seq, m := range q.all {
+	for seq, m := range q.all.m {
 		switch {
 		case m.q != q || m.seq != seq || seq >= q.next:
 			return 0, fmt.Errorf("message %d is filed under %d", m.seq, seq)
@@ -50,7 +54,7 @@ func (s *State) checkQueue(q *queue, dead map[uint32]int64) (timed int, err erro
 			return 0, fmt.Errorf("message %d waits for nothing", seq)
 		case m.phase == phaseInFlight && m.attempt == 0:
 			return 0, fmt.Errorf("message %d is in flight without an attempt", seq)
-		case m.letter() != nil && s.origins[m.more.origin] != m:
+		case m.letter() != nil && s.origins.get(m.more.origin) != m:
 			return 0, fmt.Errorf("letter %d is not found by its origin", seq)
 		}
 		count[m.phase]++
@@ -74,8 +78,9 @@ func (s *State) checkQueue(q *queue, dead map[uint32]int64) (timed int, err erro
 	switch {
 	case plain != q.ready.runs:
 		err = fmt.Errorf("%d plain messages, counted as %d", plain, q.ready.runs)
-	case count[phaseReady] != int64(q.ready.objects.Len()) || count[phaseBlocked] != q.ready.blocked:
-		err = fmt.Errorf("%d ready and %d blocked objects, counted as %d and %d", count[phaseReady], count[phaseBlocked], q.ready.objects.Len(), q.ready.blocked)
+	case count[phaseReady] != q.ready.objects || objects != q.ready.objects || count[phaseBlocked] != q.ready.blocked:
+		err = fmt.Errorf("%d ready and %d blocked objects, counted as %d (%d in lanes) and %d",
+			count[phaseReady], count[phaseBlocked], q.ready.objects, objects, q.ready.blocked)
 	case count[phaseDelayed] != q.delayed || count[phaseInFlight] != q.flying:
 		err = fmt.Errorf("%d delayed and %d in flight, counted as %d and %d", count[phaseDelayed], count[phaseInFlight], q.delayed, q.flying)
 	case bytes+plainBytes != q.bytes:
@@ -89,35 +94,87 @@ func (s *State) checkQueue(q *queue, dead map[uint32]int64) (timed int, err erro
 }
 
 func (q *queue) checkRuns() (n, bytes int64, err error) {
-	for p, line := range q.ready.lines {
-		if line == nil {
+	for p, l := range q.ready.lanes {
+		if l == nil {
 			continue
 		}
-		last, inLine := uint64(0), int64(0)
-		for _, b := range line.live() {
-			if b.n == 0 || b.seq <= last || b.end() > q.next {
-				return 0, 0, fmt.Errorf("a run of %d messages at %d follows %d in priority %d", b.n, b.seq, last, p)
+		end, inLane, gaps := uint64(0), int64(0), 0
+		for i, b := range l.plain.live() {
+			if i == 0 && b.n == 0 || b.seq < end || b.end() > q.next {
+				return 0, 0, fmt.Errorf("a run of %d messages at %d follows %d in priority %d", b.n, b.seq, end, p)
 			}
-			last = b.end() - 1
-			inLine += int64(b.n)
+			if b.n == 0 {
+				gaps++
+			}
+			end = b.end()
+			inLane += int64(b.n)
 			bytes += int64(b.n) * int64(b.size)
 		}
-		if inLine != line.n {
-			return 0, 0, fmt.Errorf("priority %d has %d messages, counted as %d", p, inLine, line.n)
+		if inLane != l.plain.n || gaps != l.plain.gaps {
+			return 0, 0, fmt.Errorf("priority %d has %d messages and %d gaps, counted as %d and %d", p, inLane, gaps, l.plain.n, l.plain.gaps)
 		}
-		n += inLine
+		n += inLane
 	}
 	return n, bytes, nil
 }
 
+// checkLanes counts the objects in the lanes.
+func (q *queue) checkLanes() (n int64, err error) {
+	for _, l := range q.ready.lanes {
+		if l == nil {
+			continue
+		}
+		if err := l.objects.Check(); err != nil {
+			return 0, err
+		}
+		n += int64(l.objects.Len())
+	}
+	return n, nil
+}
+
+// checkKeys proves that of each key one message can go, or has gone, and that
+// all others wait behind it.
+func (q *queue) checkKeys(now int64) error {
+	for seq, m := range q.all.m {
+		key := m.key()
+		retried := m.phase == phaseDelayed && m.delivery > 0 && m.doom == 0 && m.turn.At() > now
+		if key == "" || m.phase != phaseReady && m.phase != phaseInFlight && !retried {
+			continue
+		}
+		if line := q.keys.get(key); line == nil || line.head != m {
+			return fmt.Errorf("message %d is not the head of its key %q", seq, key)
+		}
+	}
+	blocked := int64(0)
+	for key, line := range q.keys.m {
+		if err := line.waiting.Check(); err != nil {
+			return err
+		}
+		if head := line.head; head == nil || q.all.get(head.seq) != head || head.key() != key || head.phase == phaseBlocked {
+			return fmt.Errorf("key %q has no head, or one that cannot be it", key)
+		}
+		if next, ok := line.waiting.Peek(); ok && line.head.phase == phaseReady && next.seq < line.head.seq {
+			return fmt.Errorf("message %d waits behind the later %d of its key %q", next.seq, line.head.seq, key)
+		}
+		blocked += int64(line.waiting.Len())
+	}
+	if blocked != q.ready.blocked {
+		return fmt.Errorf("%d messages wait behind their keys, counted as %d", blocked, q.ready.blocked)
+	}
+	return nil
+}
+
 func (s *State) checkPeers() error {
 	waiting := map[*queue]int{}
-	for name, p := range s.peers {
+	for name, p := range s.peers.m {
 		if p.name != name || len(p.pulls)+len(p.held) == 0 {
 			return fmt.Errorf("peer %q neither waits nor holds", name)
 		}
 		for pl := range p.pulls {
 			waiting[pl.q]++
+			if _, ok := pl.q.demand.pulls[pl]; !ok || pl.ended {
+				return fmt.Errorf("pull on %s has ended, or its queue does not know it", pl.Inbox)
+			}
 			if (pl.element != nil) != (pl.lost == 0) {
 				return fmt.Errorf("pull on %s: in turn %t, lost at %d", pl.Inbox, pl.element != nil, pl.lost)
 			}
@@ -129,8 +186,8 @@ func (s *State) checkPeers() error {
 		}
 	}
 	for _, q := range s.byID {
-		if waiting[q] != q.demand.pulls {
-			return fmt.Errorf("queue %s: %d pulls wait, counted as %d", q.name, waiting[q], q.demand.pulls)
+		if waiting[q] != len(q.demand.pulls) {
+			return fmt.Errorf("queue %s: %d pulls wait, counted as %d", q.name, waiting[q], len(q.demand.pulls))
 		}
 	}
 	return nil

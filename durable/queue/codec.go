@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math/bits"
 )
 
 // headSize is the size of a record's kind and length.
@@ -48,6 +49,11 @@ func appendText[T string | []byte](dst []byte, v T) []byte {
 
 func appendTime(dst []byte, at int64) []byte { return appendUint(dst, uint64(at)) }
 
+// The sizes of what these append.
+func uintSize(v uint64) int               { return (bits.Len64(v|1) + 6) / 7 }
+func timeSize(at int64) int               { return uintSize(uint64(at)) }
+func textSize[T string | []byte](v T) int { return uintSize(uint64(len(v))) + len(v) }
+
 // A fields value reads the fields of a record. After the first error all
 // reads give zero values, so that it is asked for once, at the end.
 type fields struct {
@@ -72,6 +78,19 @@ func (f *fields) uint32() uint32 {
 		return 0
 	}
 	return uint32(v)
+}
+
+// maxSeq is above every number a message will ever have.
+const maxSeq = 1 << 60
+
+// seq reads the number of a message.
+func (f *fields) seq() uint64 {
+	v := f.uint()
+	if v >= maxSeq {
+		f.fail(fmt.Errorf("queue: %d is not the number of a message", v))
+		return 0
+	}
+	return v
 }
 
 func (f *fields) time() int64 { return int64(f.uint()) }

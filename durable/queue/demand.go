@@ -1,7 +1,11 @@
 package queue
 
 import (
+	"cmp"
 	"container/list"
+	"maps"
+	"slices"
+	"time"
 
 	"dsend/retry"
 )
@@ -9,8 +13,9 @@ import (
 // demand is who wants messages of a queue: pulls that wait, and groups of push
 // workers with room in their window, served in turn.
 type demand struct {
-	turn   list.List // of taker
-	pulls  int       // waiting, suspended ones included
+	turn   list.List          // of taker
+	pulls  map[*pull]struct{} // waiting, suspended ones included
+	hasty  []*pull            // to be ended when nothing more can be delivered
 	groups map[string]*group
 }
 
@@ -55,25 +60,33 @@ func (g *group) place() **list.Element { return &g.element }
 
 func (g *group) room() bool { return g.held < g.members*g.q.settings.Push.MaxInFlightPerWorker }
 
+// group finds a group of a queue, or makes it.
+func (d *demand) group(q *queue, name string) *group {
+	g := d.groups[name]
+	if g == nil {
+		if d.groups == nil {
+			d.groups = map[string]*group{}
+		}
+		g = &group{name: name, q: q}
+		d.groups[name] = g
+	}
+	return g
+}
+
 // members takes note of how many workers a group has.
 func (s *State) members(op *Members) {
-	q := s.byName[op.Queue]
-	if q == nil {
-		return
+	if q := s.byName[op.Queue]; q != nil {
+		g := q.demand.group(q, op.Group)
+		g.members = max(0, op.Count)
+		s.settle(g)
 	}
-	g := q.demand.groups[op.Group]
-	if g == nil {
-		if op.Count == 0 {
-			return
-		}
-		if q.demand.groups == nil {
-			q.demand.groups = map[string]*group{}
-		}
-		g = &group{name: op.Group, q: q}
-		q.demand.groups[op.Group] = g
+}
+
+// settleAll settles the groups of a queue whose windows may have changed.
+func (s *State) settleAll(q *queue) {
+	for _, name := range slices.Sorted(maps.Keys(q.demand.groups)) {
+		s.settle(q.demand.groups[name])
 	}
-	g.members = op.Count
-	s.settle(g)
 }
 
 // settle puts a group into the turn or takes it out, as its window says.
@@ -103,16 +116,17 @@ func (s *State) release(m *message) {
 // pull is a request for messages.
 type pull struct {
 	Pull
-	q        *queue
-	peer     *peer
-	given    int // messages
-	bytes    int // left of MaxBytes
-	expires  int64
-	beat     int64 // next heartbeat
-	lost     int64 // nobody listens: ends then; 0 if somebody does
-	bell     retry.Deadline
-	element  *list.Element
-	answered bool // a status ended it
+	serial  uint64 // in the order they came
+	q       *queue
+	peer    *peer
+	given   int // messages
+	bytes   int // left of MaxBytes
+	expires int64
+	beat    int64 // next heartbeat
+	lost    int64 // nobody listens: ends then; 0 if somebody does
+	bell    retry.Deadline
+	element *list.Element
+	ended   bool
 }
 
 func (p *pull) place() **list.Element  { return &p.element }
@@ -122,22 +136,26 @@ func (p *pull) alarm() *retry.Deadline { return &p.bell }
 func (s *State) pull(op *Pull, out *Out) {
 	q, refused := s.pulled(op)
 	if refused != 0 {
-		out.say(Speech{Inbox: op.Inbox, Status: refused, PendingMessages: op.Batch, PendingBytes: op.MaxBytes})
+		out.say(Speech{Inbox: op.Inbox, Status: refused, PendingMessages: max(0, op.Batch), PendingBytes: max(0, op.MaxBytes)})
 		return
 	}
-	p := &pull{Pull: *op, q: q, bytes: op.MaxBytes}
+	s.serial++
+	p := &pull{Pull: *op, serial: s.serial, q: q, bytes: op.MaxBytes}
 	p.peer = s.peerOf(op.Peer)
 	p.peer.pulls[p] = struct{}{}
 	if op.Expires > 0 {
-		p.expires = s.now + int64(op.Expires)
+		p.expires = s.now + int64(min(op.Expires, MaxDelay))
 	}
-	q.demand.pulls++
+	if q.demand.pulls == nil {
+		q.demand.pulls = map[*pull]struct{}{}
+	}
+	q.demand.pulls[p] = struct{}{}
 	q.demand.offer(p)
+	if op.NoWait {
+		q.demand.hasty = append(q.demand.hasty, p)
+	}
 	s.beat(p)
 	s.match(q, out)
-	if p.NoWait && !p.answered && (p.Expires == 0 || p.given > 0) {
-		s.finish(p, noWaitEnd(p), out)
-	}
 }
 
 // pulled finds the queue of a pull, or the status that refuses it.
@@ -145,33 +163,45 @@ func (s *State) pulled(op *Pull) (*queue, Status) {
 	switch q := s.byName[op.Queue]; {
 	case s.stopping:
 		return nil, StatusShutdown
-	case op.Batch < 1:
+	case op.Batch < 1 || op.Expires < 0 || op.MaxBytes < 0 || op.Heartbeat < 0:
 		return nil, StatusBadRequest
 	case q == nil:
 		return nil, StatusNoQueue
-	case s.cfg.MaxWaiting > 0 && q.demand.pulls >= s.cfg.MaxWaiting:
+	case s.cfg.MaxWaiting > 0 && len(q.demand.pulls) >= s.cfg.MaxWaiting:
 		return nil, StatusMaxWaiting
 	default:
 		return q, 0
 	}
 }
 
-// noWaitEnd is how a request that does not wait ends.
-func noWaitEnd(p *pull) Status {
-	if p.given == 0 {
-		return StatusNoMessages
+// hurry ends the pulls of a queue that do not wait, when nothing more can be
+// delivered now. One that waits for its first message stays.
+func (s *State) hurry(q *queue, out *Out) {
+	for _, p := range q.demand.hasty {
+		switch {
+		case p.ended:
+		case p.given > 0:
+			s.finish(p, StatusTimeout, out)
+		case p.Expires == 0:
+			s.finish(p, StatusNoMessages, out)
+		}
 	}
-	return StatusTimeout
+	clear(q.demand.hasty)
+	q.demand.hasty = q.demand.hasty[:0]
 }
 
-// beat sets the alarm of a pull to what comes first.
+// minHeartbeat is the shortest time between two heartbeats of a pull.
+const minHeartbeat = 10 * time.Millisecond
+
+// beat sets the time of a pull's next heartbeat.
 func (s *State) beat(p *pull) {
 	if p.Heartbeat > 0 {
-		p.beat = s.now + int64(p.Heartbeat)
+		p.beat = s.now + int64(min(max(p.Heartbeat, minHeartbeat), MaxDelay))
 	}
 	s.wind(p)
 }
 
+// wind sets the alarm of a pull to what comes first.
 func (s *State) wind(p *pull) {
 	next := p.expires
 	for _, at := range [...]int64{p.beat, p.lost} {
@@ -189,6 +219,7 @@ func (s *State) wind(p *pull) {
 // ring does what is due of a pull: its end, or a heartbeat.
 func (p *pull) ring(s *State, out *Out) {
 	switch {
+	case p.ended: // by what rang just before
 	case p.lost != 0 && p.lost <= s.now:
 		s.end(p) // nobody would hear a status
 	case p.expires != 0 && p.expires <= s.now:
@@ -212,12 +243,17 @@ func (s *State) finish(p *pull, status Status, out *Out) {
 
 // end forgets a pull.
 func (s *State) end(p *pull) {
-	p.answered = true
-	p.q.demand.pulls--
+	p.ended = true
+	delete(p.q.demand.pulls, p)
 	p.q.demand.withdraw(p)
 	s.alarms.Remove(p)
 	delete(p.peer.pulls, p)
 	s.tidy(p.peer)
+}
+
+// inOrder gives pulls in the order they came.
+func inOrder(pulls map[*pull]struct{}) []*pull {
+	return slices.SortedFunc(maps.Keys(pulls), func(a, b *pull) int { return cmp.Compare(a.serial, b.serial) })
 }
 
 func (o *Out) say(sp Speech) { o.Speech = append(o.Speech, sp) }

@@ -29,7 +29,7 @@ func (s *State) fail(m *message, f failure, out *Out) {
 	case s.expired(m):
 		s.die(m, dlq.ReasonExpired, f, out)
 	default:
-		s.retry(m, f, 0, out)
+		s.retry(m, f, out)
 	}
 }
 
@@ -40,14 +40,14 @@ func (s *State) used(m *message) bool {
 }
 
 // retry delays a message until its next attempt.
-func (s *State) retry(m *message, f failure, doom dlq.Reason, out *Out) {
+func (s *State) retry(m *message, f failure, out *Out) {
 	delay := f.delay
 	if delay == 0 {
 		delay = m.q.settings.Backoff.Delay(int(m.attempt), m.seq^uint64(m.q.id)<<48)
 	}
 	emit(s, out, failRecord{
 		identity: m.identity(), outcome: f.outcome, attempt: m.attempt,
-		at: f.at, due: f.at + int64(delay), doom: doom, error: f.text,
+		at: f.at, due: f.at + int64(delay), error: f.text,
 	})
 	out.tell(Event{
 		Kind: EventRetried, At: s.now, Queue: m.q.name, Seq: m.seq, Attempt: m.attempt,
@@ -55,12 +55,16 @@ func (s *State) retry(m *message, f failure, doom dlq.Reason, out *Out) {
 	})
 }
 
-// giveBack makes a message ready that was not worked on.
+// giveBack makes a message ready that was not worked on; if the limit was
+// lowered while it was out, it may have no attempt left.
 func (s *State) giveBack(m *message, f failure, out *Out) {
 	emit(s, out, failRecord{
 		identity: m.identity(), outcome: dlq.OutcomeGivenBack, attempt: m.attempt - 1,
 		at: f.at, due: f.at + int64(f.delay), error: f.text,
 	})
+	if s.used(m) {
+		s.die(m, dlq.ReasonLimitLowered, failure{at: s.now}, out)
+	}
 }
 
 // die moves a message to its dead-letter queue: from any phase.
@@ -75,10 +79,6 @@ func (s *State) die(m *message, reason dlq.Reason, f failure, out *Out) {
 		s.postpone(m, reason, f, to, out)
 		return
 	}
-	text := f.text
-	if last, ok := m.history().Last(); ok && text == "" {
-		text = last.Error
-	}
 	outcome := f.outcome
 	if m.phase != phaseInFlight {
 		outcome = 0
@@ -86,12 +86,12 @@ func (s *State) die(m *message, reason dlq.Reason, f failure, out *Out) {
 	place, size, seq, attempt := m.place, m.size, m.seq, m.attempt
 	record := dieRecord{
 		identity: m.identity(), to: identity{to.id, to.next}, origin: q.name,
-		outcome: outcome, reason: reason, at: f.at, error: text,
+		outcome: outcome, reason: reason, at: f.at, error: f.text,
 	}
 	emit(s, out, record)
-	q.totals.Died[reason]++
+	q.totals.died(reason)
 	out.tell(Event{
-		Kind: EventDied, At: s.now, Queue: q.name, Seq: seq, Attempt: attempt, Error: text,
+		Kind: EventDied, At: s.now, Queue: q.name, Seq: seq, Attempt: attempt, Error: m.letter().Error,
 		DLQ: to.name, DLQSeq: record.to.seq, Place: place, Size: size, Letter: m.letter(),
 	})
 }
@@ -101,15 +101,21 @@ func (s *State) drop(m *message, reason dlq.Reason, f failure, out *Out) {
 	q, seq, attempt := m.q, m.seq, m.attempt
 	emit(s, out, removeRecord{m.identity()})
 	q.totals.Dropped++
-	out.tell(Event{
-		Kind: EventDropped, At: s.now, Queue: q.name, Seq: seq, Attempt: attempt,
-		Error: reason.String() + ": " + f.text,
-	})
+	text := reason.String()
+	if f.text != "" {
+		text += ": " + f.text
+	}
+	out.tell(Event{Kind: EventDropped, At: s.now, Queue: q.name, Seq: seq, Attempt: attempt, Error: text})
 }
 
 // postpone keeps a message that cannot die yet out of delivery: the
-// dead-letter queue has a limit and has reached it.
+// dead-letter queue has a limit and has reached it. That it is doomed is said
+// once; when it tries again is nobody's business, and not kept.
 func (s *State) postpone(m *message, reason dlq.Reason, f failure, to *queue, out *Out) {
+	if m.doom != 0 {
+		s.deadlines.Set(m, s.now+int64(postponed))
+		return
+	}
 	outcome := f.outcome
 	if outcome == 0 {
 		outcome = dlq.OutcomeTimeout
@@ -133,7 +139,11 @@ func (s *State) deadLetterQueue(q *queue, out *Out) *queue {
 	if to := s.byName[name]; to != nil {
 		return to
 	}
-	return s.create(name, s.cfg.Defaults, FromUse, out)
+	settings := s.cfg.Defaults
+	if settings.Validate(name) != nil { // the name leaves no room for "-dlq", or is that of all dead letters
+		settings.DeadLetter.Queue = name // what is published and fails there stays there
+	}
+	return s.create(name, settings, FromUse, out)
 }
 
 // expired tells whether a message's time is over.
@@ -144,22 +154,17 @@ func (s *State) expired(m *message) bool {
 	return m.q.settings.MaxAge > 0 && m.since+int64(m.q.settings.MaxAge) <= s.now
 }
 
-// overAge tells whether the first ready message has expired.
-func (s *State) overAge(q *queue, h head) bool {
-	if h.object != nil {
-		return s.expired(h.object)
-	}
-	return q.settings.MaxAge > 0 && h.at+int64(q.settings.MaxAge) <= s.now
+// overAge tells whether a plain message of a publish time has expired.
+func (s *State) overAge(q *queue, at int64) bool {
+	return q.settings.MaxAge > 0 && at+int64(q.settings.MaxAge) <= s.now
 }
 
-// expire ends the life of a waiting message whose time is over.
-func (s *State) expire(q *queue, h head, out *Out) {
-	m := h.object
-	if m == nil {
-		m = s.take(q, h.seq)
-		s.makeReady(m)
+// condemned tells whether a ready message must die and not be delivered.
+func (s *State) condemned(q *queue, h head) bool {
+	if h.object == nil {
+		return s.overAge(q, h.at)
 	}
-	s.die(m, dlq.ReasonExpired, failure{at: s.now}, out)
+	return s.expired(h.object) || s.used(h.object)
 }
 
 func (s *State) countFailure(q *queue, outcome dlq.Outcome) {
@@ -174,6 +179,13 @@ func (s *State) countFailure(q *queue, outcome dlq.Outcome) {
 		q.totals.GivenBack++
 	case dlq.OutcomeTerminated:
 		q.totals.Terminated++
+	}
+}
+
+// died counts a death; a reason this version has no word for is not counted.
+func (t *Totals) died(reason dlq.Reason) {
+	if int(reason) < len(t.Died) {
+		t.Died[reason]++
 	}
 }
 

@@ -4,20 +4,18 @@ import "dsend/retry"
 
 // keyLine is the messages of one key that are not delivered yet, or not done:
 // the head is ready, in flight, or waits for its next attempt; the others wait
-// behind it, in order.
+// behind it, in order. A message that waits for its first time, or to die, is
+// not in the line.
 type keyLine struct {
 	head    *message
 	waiting *retry.Schedule[*message]
 }
 
 func (q *queue) keyLine(key string) *keyLine {
-	if q.keys == nil {
-		q.keys = map[string]*keyLine{}
-	}
-	line := q.keys[key]
+	line := q.keys.get(key)
 	if line == nil {
-		line = &keyLine{waiting: retry.NewSchedule(func(m *message) *retry.Deadline { return &m.turn })}
-		q.keys[key] = line
+		line = &keyLine{waiting: bySeq()}
+		q.keys.set(key, line)
 	}
 	return line
 }
@@ -40,17 +38,17 @@ func (s *State) claimKey(m *message) {
 // leaveKey lets the next message of a key go.
 func (s *State) leaveKey(m *message) {
 	key := m.key()
-	if key == "" || m.q.keys[key] == nil {
+	if key == "" {
 		return
 	}
-	line := m.q.keys[key]
-	if line.head != m {
+	line := m.q.keys.get(key)
+	if line == nil || line.head != m {
 		return
 	}
 	line.head = nil
 	next, ok := line.waiting.Peek()
 	if !ok {
-		delete(m.q.keys, key)
+		m.q.keys.drop(key)
 		return
 	}
 	s.leavePhase(next)

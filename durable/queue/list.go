@@ -3,60 +3,79 @@ package queue
 import (
 	"cmp"
 	"iter"
-	"math"
 	"slices"
 )
 
-// objects are the messages with numbers from a first one on that are objects,
-// in order.
-func (q *queue) objects(from uint64) []*message { return q.lowest(from, len(q.all)) }
-
-// lowest are the n objects with the lowest numbers from a first one on, in
-// order.
-func (q *queue) lowest(from uint64, n int) []*message {
-	list := make([]*message, 0, min(2*n, len(q.all)))
-	last := uint64(math.MaxUint64)
-	inOrder := func(a, b *message) int { return cmp.Compare(a.seq, b.seq) }
-	for _, m := range q.all {
-		if m.seq < from || m.seq > last {
-			continue
-		}
-		if list = append(list, m); len(list) == 2*n {
-			slices.SortFunc(list, inOrder)
-			list, last = list[:n], list[n-1].seq
+// objects are the messages that are objects, with numbers from a first one on
+// and below an end, in order.
+func (q *queue) objects(from, end uint64) []*message {
+	var list []*message
+	for seq, m := range q.all.m {
+		if seq >= from && seq < end {
+			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, inOrder)
-	return list[:min(n, len(list))]
+	slices.SortFunc(list, func(a, b *message) int { return cmp.Compare(a.seq, b.seq) })
+	return list
 }
 
-// few is how many objects a walk puts in order at first: a page needs no more.
-const few = 1024
-
-// objectCursor gives the objects of a queue in order, a few at a time, then more.
-type objectCursor struct {
-	q    *queue
-	from uint64
-	list []*message
-	n    int
-	all  bool // none is left behind list
+// stroll walks the objects of a queue, in order. It looks for one number after
+// the other, so that a page of a queue with a million costs no more than the
+// page; where the numbers lie far apart it sorts what is left.
+type stroll struct {
+	q      *queue
+	seq    uint64 // the next to look for
+	misses int
+	sorted []*message // what is left, once it was sorted
 }
 
-// first is the object with the lowest number, nil if there is none.
-func (c *objectCursor) first() *message {
-	if len(c.list) == 0 && !c.all {
-		c.list = c.q.lowest(c.from, c.n)
-		if c.all = len(c.list) < c.n; !c.all {
-			c.from, c.n = c.list[c.n-1].seq+1, 2*c.n
+// next is the object with the next number; nil at the end.
+func (w *stroll) next() *message {
+	for ; w.sorted == nil && w.seq < w.q.next; w.seq++ {
+		if m := w.q.all.get(w.seq); m != nil {
+			w.seq++
+			return m
+		}
+		if w.misses++; w.misses > w.q.all.len() {
+			w.sorted = w.q.objects(w.seq, w.q.next)
+			w.seq = w.q.next
 		}
 	}
-	if len(c.list) == 0 {
+	if len(w.sorted) == 0 {
 		return nil
 	}
-	return c.list[0]
+	m := w.sorted[0]
+	w.sorted = w.sorted[1:]
+	return m
 }
 
-func (c *objectCursor) advance() { c.list = c.list[1:] }
+// firstObject is the lowest number of an object. It never goes down, so that
+// the next look begins where this one ended.
+func (q *queue) firstObject() (seq uint64, ok bool) {
+	if q.all.len() == 0 {
+		return 0, false
+	}
+	for range q.all.len() {
+		if q.all.get(q.low) != nil {
+			return q.low, true
+		}
+		q.low++
+	}
+	q.low = q.next
+	for seq := range q.all.m {
+		q.low = min(q.low, seq)
+	}
+	return q.low, true
+}
+
+// first is the lowest number of a message.
+func (q *queue) first() (seq uint64, ok bool) {
+	seq, ok = q.firstObject()
+	if plain, _, found := q.ready.oldestPlain(); found && (!ok || plain < seq) {
+		return plain, true
+	}
+	return seq, ok
+}
 
 // seen is a message as walk shows it: an object, or one of a run.
 type seen struct {
@@ -66,23 +85,29 @@ type seen struct {
 	priority uint8
 }
 
-func seenObject(m *message) seen { return seen{seq: m.seq, object: m, priority: m.priority} }
+func (s seen) size() int64 {
+	if s.object != nil {
+		return int64(s.object.size)
+	}
+	return int64(s.run.size)
+}
 
 // walk gives the messages of a queue from a number on, in order. The queue
 // must not change meanwhile.
 func (q *queue) walk(from uint64) iter.Seq[seen] {
 	return func(yield func(seen) bool) {
-		objects := objectCursor{q: q, from: from, n: few}
+		objects := stroll{q: q, seq: max(from, q.low)}
+		object := objects.next()
 		plain := q.plainFrom(from)
 		for {
-			next, ok := plain.next()
-			if m := objects.first(); m != nil && (!ok || m.seq < next.seq) {
-				next, ok = seenObject(m), true
-				objects.advance()
+			s, ok := plain.next()
+			if object != nil && (!ok || object.seq < s.seq) {
+				s, ok = seen{seq: object.seq, object: object, priority: object.priority}, true
+				object = objects.next()
 			} else if ok {
-				plain.advance(next)
+				plain.advance(s)
 			}
-			if !ok || !yield(next) {
+			if !ok || !yield(s) {
 				return
 			}
 		}
@@ -98,18 +123,10 @@ type cursor struct {
 }
 
 func (q *queue) plainFrom(from uint64) (c cursors) {
-	for p, line := range q.ready.lines {
-		if line == nil {
-			continue
+	for p, l := range q.ready.lanes {
+		if l != nil {
+			c[p] = cursor{left: l.plain.live()[l.plain.index(from):], seq: from}
 		}
-		live := line.live()
-		i, _ := slices.BinarySearchFunc(live, from, func(r run, seq uint64) int {
-			if r.end() > seq {
-				return 1
-			}
-			return -1
-		})
-		c[p] = cursor{left: live[i:], seq: from}
 	}
 	return c
 }
@@ -117,6 +134,9 @@ func (q *queue) plainFrom(from uint64) (c cursors) {
 // next is the message with the lowest number.
 func (c *cursors) next() (s seen, ok bool) {
 	for p := range c {
+		for len(c[p].left) > 0 && c[p].left[0].n == 0 {
+			c[p].left = c[p].left[1:] // a gap
+		}
 		if len(c[p].left) == 0 {
 			continue
 		}
@@ -157,15 +177,11 @@ func (s *State) List(l List) ([]Entry, *Error) {
 
 // Entry gives one message.
 func (s *State) Entry(name string, seq uint64) (Entry, *Error) {
-	q, err := s.message(name, seq)
+	q, found, err := s.message(name, seq)
 	if err != nil {
 		return Entry{}, err
 	}
-	if m := q.all[seq]; m != nil {
-		return q.entry(seenObject(m)), nil
-	}
-	b, priority, _ := q.ready.find(seq)
-	return q.entry(seen{seq: seq, run: b, priority: priority}), nil
+	return q.entry(found), nil
 }
 
 func (q *queue) entry(s seen) Entry {
@@ -213,9 +229,9 @@ func (s *State) Info(name string) (Info, *Error) {
 
 // Infos gives all queues, by name.
 func (s *State) Infos() []Info {
-	infos := make([]Info, 0, len(s.byName))
-	for _, name := range s.names() {
-		infos = append(infos, s.byName[name].info())
+	infos := make([]Info, 0, len(s.sorted))
+	for _, q := range s.sorted {
+		infos = append(infos, q.info())
 	}
 	return infos
 }
@@ -225,35 +241,12 @@ func (q *queue) info() Info {
 		Name: q.name, ID: q.id, Settings: q.settings, Source: q.source, Created: q.created,
 		Paused: q.isPaused(), Orphan: q.orphan,
 		Ready: q.ready.len(), Delayed: q.delayed, InFlight: q.flying, Dead: q.dead, Letters: q.letters,
-		Bytes: q.bytes, LastSeq: q.next - 1, OldestReady: q.oldest(), Deliveries: q.deliveries,
-		WaitingPulls: q.demand.pulls, Totals: q.totals,
+		Bytes: q.bytes, LastSeq: q.next - 1, OldestReady: q.ready.oldest(), Deliveries: q.deliveries,
+		WaitingPulls: len(q.demand.pulls), Totals: q.totals,
 	}
-	for m := range q.firsts() {
-		if i.FirstSeq == 0 || m < i.FirstSeq {
-			i.FirstSeq = m
-		}
-	}
+	i.FirstSeq, _ = q.first()
 	for _, g := range q.demand.groups {
 		i.Workers += g.members
 	}
 	return i
-}
-
-// firsts are the numbers among which the lowest is.
-func (q *queue) firsts() iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		for _, line := range q.ready.lines {
-			if line == nil {
-				continue
-			}
-			if seq, _, _, _, ok := line.first(); ok && !yield(seq) {
-				return
-			}
-		}
-		for seq := range q.all {
-			if !yield(seq) {
-				return
-			}
-		}
-	}
 }

@@ -2,8 +2,8 @@ package queue
 
 import (
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 
 	"dsend/dlq"
 )
@@ -57,7 +57,7 @@ func (s *State) declare(op *Declare, out *Out) Reply {
 	var err *Error
 	switch invalid := op.Settings.Validate(op.Name); {
 	case !ValidName(op.Name):
-		err = refuse(BadName, fmt.Sprintf("%q is not a queue name: [A-Za-z0-9_-]{1,64}", op.Name))
+		err = badName(op.Name)
 	case op.MustCreate && q != nil:
 		err = refuse(Exists, "queue "+op.Name+" is there already")
 	case op.MustExist && q == nil:
@@ -77,16 +77,20 @@ func (s *State) declare(op *Declare, out *Out) Reply {
 	return Reply{Op: op, Count: s.update(q, op, out)}
 }
 
-// overlapping refuses subjects that another queue captures.
+// overlapping refuses subjects that another queue captures. One that was taken
+// out of the configuration captures nothing: another may have its subjects.
 func (s *State) overlapping(op *Declare) *Error {
-	for _, name := range s.names() {
-		if name == op.Name || s.byName[name].orphan {
-			continue
-		}
-		for _, mine := range op.Settings.Subjects {
-			for _, other := range s.byName[name].settings.Subjects {
+	if q := s.byName[op.Name]; q != nil && !q.orphan && slices.Equal(q.settings.Subjects, op.Settings.Subjects) {
+		return nil
+	}
+	for _, mine := range op.Settings.Subjects {
+		for _, q := range s.sorted {
+			if q.name == op.Name || q.orphan {
+				continue
+			}
+			for _, other := range q.settings.Subjects {
 				if Overlap(mine, other) {
-					return refuse(Overlaps, fmt.Sprintf("subject %q overlaps with %q of queue %s", mine, other, name))
+					return refuse(Overlaps, fmt.Sprintf("subject %q overlaps with %q of queue %s", mine, other, q.name))
 				}
 			}
 		}
@@ -94,7 +98,8 @@ func (s *State) overlapping(op *Declare) *Error {
 	return nil
 }
 
-// update changes a queue and tells how many messages that killed.
+// update changes a queue and tells how many messages that leaves no attempt:
+// they die, now or with the next Ticks.
 func (s *State) update(q *queue, op *Declare, out *Out) int {
 	if q.settings.Equal(op.Settings) && q.source == op.Source && !q.orphan {
 		return 0
@@ -104,17 +109,20 @@ func (s *State) update(q *queue, op *Declare, out *Out) int {
 	emit(s, out, r)
 	out.Changed = append(out.Changed, q.name)
 	out.tell(Event{Kind: EventUpdated, At: s.now, Queue: q.name})
-	for _, g := range q.demand.groups {
-		s.settle(g)
-	}
+	s.settleAll(q)
 	s.touch(q)
+	s.condemn(q)
+	n := len(q.spent)
+	s.budget = tickBudget
+	s.sweep(q, out)
 	s.reage(q)
-	return s.sweep(q, out)
+	return n
 }
 
-// reage sets the expiries of a queue's objects anew.
+// reage sets the expiries of a queue's objects anew, in order: what is due at
+// one moment must not depend on chance.
 func (s *State) reage(q *queue) {
-	for _, m := range q.all {
+	for _, m := range q.objects(0, math.MaxUint64) {
 		if m.phase != phaseInFlight {
 			s.age(m)
 		}
@@ -122,25 +130,35 @@ func (s *State) reage(q *queue) {
 	s.rearm(q)
 }
 
-// sweep kills the waiting messages that a lowered limit leaves no attempt.
-func (s *State) sweep(q *queue, out *Out) (n int) {
-	for _, m := range q.objects(0) {
-		if m.phase != phaseInFlight && s.used(m) {
-			s.die(m, dlq.ReasonLimitLowered, failure{at: s.now}, out)
-			n++
+// condemn notes the waiting messages that a lowered limit left no attempt.
+func (s *State) condemn(q *queue) {
+	q.spent = nil
+	for seq, m := range q.all.m {
+		if s.spent(m) {
+			q.spent = append(q.spent, seq)
 		}
 	}
-	return n
+	slices.Sort(q.spent)
 }
 
-// names are the queues' names, in order.
-func (s *State) names() []string {
-	names := make([]string, 0, len(s.byName))
-	for name := range s.byName {
-		names = append(names, name)
+// spent tells whether a message waits without an attempt left.
+func (s *State) spent(m *message) bool {
+	return m.phase != phaseInFlight && m.doom == 0 && s.used(m)
+}
+
+// sweep lets those die that condemn found, as many as this Tick may.
+func (s *State) sweep(q *queue, out *Out) {
+	for len(q.spent) > 0 && s.budget > 0 {
+		m := q.all.get(q.spent[0])
+		q.spent = q.spent[1:]
+		if m != nil && s.spent(m) {
+			s.budget--
+			s.die(m, dlq.ReasonLimitLowered, failure{at: s.now}, out)
+		}
 	}
-	slices.Sort(names)
-	return names
+	if len(q.spent) == 0 {
+		q.spent = nil
+	}
 }
 
 func (s *State) undeclare(op *Undeclare, out *Out) Reply {
@@ -175,25 +193,16 @@ func (s *State) remove(op *Remove, out *Out) Reply {
 
 // endPulls ends every waiting pull of a queue.
 func (s *State) endPulls(q *queue, status Status, out *Out) {
-	var waiting []*pull
-	for _, p := range s.peers {
-		for pl := range p.pulls {
-			if pl.q == q {
-				waiting = append(waiting, pl)
-			}
-		}
-	}
-	slices.SortFunc(waiting, func(a, b *pull) int { return strings.Compare(a.Inbox, b.Inbox) })
-	for _, pl := range waiting {
-		s.finish(pl, status, out)
+	for _, p := range inOrder(q.demand.pulls) {
+		s.finish(p, status, out)
 	}
 }
 
 // stop ends all pulls: the store is about to close.
 func (s *State) stop(out *Out) {
 	s.stopping = true
-	for _, name := range s.names() {
-		s.endPulls(s.byName[name], StatusShutdown, out)
+	for _, q := range s.sorted {
+		s.endPulls(q, StatusShutdown, out)
 	}
 }
 
@@ -231,41 +240,44 @@ func (s *State) purge(op *Purge, out *Out) Reply {
 	if op.Keep > 0 {
 		upto = min(upto, q.before(op.Keep))
 	}
-	n := q.stored()
-	if n > 0 && upto > 0 {
-		emit(s, out, purgeRecord{identity{q.id, upto}})
-		n -= q.stored()
-		q.totals.Removed += uint64(n)
-		out.tell(Event{Kind: EventPurged, At: s.now, Queue: op.Name, Count: int(n)})
-	} else {
-		n = 0
+	first, some := q.first()
+	if !some || first > upto {
+		return Reply{Op: op}
 	}
+	n := q.stored()
+	emit(s, out, purgeRecord{identity{q.id, upto}})
+	n -= q.stored()
+	q.totals.Removed += uint64(n)
+	out.tell(Event{Kind: EventPurged, At: s.now, Queue: op.Name, Count: int(n)})
 	return Reply{Op: op, Count: int(n)}
 }
 
-// before is the number below the keep newest messages.
+// before is the number of the newest message that is not among the keep newest;
+// 0 if there is none.
 func (q *queue) before(keep uint64) uint64 {
-	if uint64(q.stored()) <= keep {
+	older := uint64(q.stored()) - min(keep, uint64(q.stored()))
+	if older == 0 {
 		return 0
 	}
-	seqs := make([]uint64, 0, q.stored())
-	for e := range q.walk(0) {
-		seqs = append(seqs, e.seq)
+	for m := range q.walk(0) {
+		if older--; older == 0 {
+			return m.seq
+		}
 	}
-	return seqs[uint64(len(seqs))-keep-1]
+	return 0
 }
 
 // lookup finds a message in any phase; it makes no object of a plain one.
-func (q *queue) lookup(seq uint64) bool {
-	if q.all[seq] != nil {
-		return true
+func (q *queue) lookup(seq uint64) (seen, bool) {
+	if m := q.all.get(seq); m != nil {
+		return seen{seq: seq, object: m, priority: m.priority}, true
 	}
-	_, _, ok := q.ready.find(seq)
-	return ok
+	b, priority, ok := q.ready.find(seq)
+	return seen{seq: seq, run: b, priority: priority}, ok
 }
 
 func (s *State) delete(op *Delete, out *Out) Reply {
-	q, err := s.message(op.Name, op.Seq)
+	q, _, err := s.message(op.Name, op.Seq)
 	if err != nil {
 		return Reply{Op: op, Err: err}
 	}
@@ -274,33 +286,31 @@ func (s *State) delete(op *Delete, out *Out) Reply {
 	return Reply{Op: op, Count: 1}
 }
 
-func (s *State) message(name string, seq uint64) (*queue, *Error) {
+// message finds a message of a queue.
+func (s *State) message(name string, seq uint64) (*queue, seen, *Error) {
 	q := s.byName[name]
 	if q == nil {
-		return nil, noQueue(name)
+		return nil, seen{}, noQueue(name)
 	}
-	if !q.lookup(seq) {
-		return nil, refuse(NoMessage, fmt.Sprintf("there is no message %d in queue %s", seq, name))
+	found, ok := q.lookup(seq)
+	if !ok {
+		return nil, seen{}, refuse(NoMessage, fmt.Sprintf("there is no message %d in queue %s", seq, name))
 	}
-	return q, nil
+	return q, found, nil
 }
 
 func (s *State) kill(op *Kill, out *Out) Reply {
-	q, err := s.message(op.Name, op.Seq)
+	q, found, err := s.message(op.Name, op.Seq)
 	if err != nil {
 		return Reply{Op: op, Err: err}
 	}
-	if m := q.all[op.Seq]; !q.settings.DeadLetter.Enabled || m != nil && m.letter() != nil {
+	if !q.settings.DeadLetter.Enabled || found.object != nil && found.object.letter() != nil {
 		return Reply{Op: op, Err: refuse(NoDLQ, fmt.Sprintf("message %d of queue %s has no dead-letter queue to go to", op.Seq, op.Name))}
 	}
-	if to := s.deadLetterQueue(q, out); to.full(0) != nil {
-		return Reply{Op: op, Err: to.full(0)}
+	if full := s.deadLetterQueue(q, out).full(found.size()); full != nil {
+		return Reply{Op: op, Err: full}
 	}
-	m := q.all[op.Seq]
-	if m == nil { // a plain one: an object from now on
-		m = s.take(q, op.Seq)
-		s.makeReady(m)
-	}
+	m := s.object(q, op.Seq)
 	f := failure{at: s.now, text: dlq.TrimError(op.Error)}
 	if m.phase == phaseInFlight {
 		f.outcome = dlq.OutcomeManual
@@ -310,11 +320,11 @@ func (s *State) kill(op *Kill, out *Out) Reply {
 }
 
 func (s *State) replay(op *Replay, out *Out) Reply {
-	q, err := s.message(op.Name, op.Seq)
+	_, found, err := s.message(op.Name, op.Seq)
 	if err != nil {
 		return Reply{Op: op, Err: err}
 	}
-	m := q.all[op.Seq]
+	m := found.object
 	if m == nil || m.letter() == nil {
 		return Reply{Op: op, Err: refuse(NotDead, fmt.Sprintf("message %d of queue %s is not a dead letter", op.Seq, op.Name))}
 	}

@@ -1,46 +1,58 @@
 package queue
 
+// matchBudget bounds the deliveries of one queue in one Match, and with them
+// the commit. What is left comes with the next, which Next asks for at once.
+const matchBudget = 4096
+
 // Match hands ready messages to those who want them, in every queue where
 // something changed.
 func (s *State) Match(now int64, out *Out) {
 	s.pass(now)
-	for len(s.dirty) > 0 {
-		q := s.dirty[len(s.dirty)-1]
-		s.dirty = s.dirty[:len(s.dirty)-1]
+	dirty := s.dirty
+	s.dirty = nil
+	for _, q := range dirty {
 		q.dirty = false
 		s.match(q, out)
 		s.rearm(q)
+	}
+	if s.dirty == nil { // nothing is left over
+		clear(dirty)
+		s.dirty = dirty[:0]
 	}
 }
 
 // match delivers what a queue can deliver. Before anything is delivered, what
 // is due counts as ready: see Tick.
 func (s *State) match(q *queue, out *Out) {
-	for !q.isPaused() && !s.stopping && q.flying < int64(q.settings.MaxInFlight) {
-		h, ok := q.ready.first()
+	for range matchBudget {
+		h, ok := s.next(q)
 		if !ok {
+			s.hurry(q, out)
 			return
-		}
-		if s.overAge(q, h) {
-			s.expire(q, h, out)
-			continue
 		}
 		switch t := q.demand.next().(type) {
-		case nil:
-			return
 		case *group:
 			s.push(q, h, t, out)
 		case *pull:
 			s.serve(q, h, t, out)
 		}
 	}
+	s.touch(q)
+}
+
+// next is the message that a queue can deliver now, if somebody wants it. One
+// that must die first waits for the next Tick, and all others with it.
+func (s *State) next(q *queue) (head, bool) {
+	if q.isPaused() || s.stopping || q.flying >= int64(q.settings.MaxInFlight) || q.demand.turn.Len() == 0 {
+		return head{}, false
+	}
+	h, ok := q.ready.first()
+	return h, ok && !s.condemned(q, h)
 }
 
 // push delivers to a group of workers.
 func (s *State) push(q *queue, h head, g *group, out *Out) {
 	m := s.deliver(q, h, holder{consumer: PushConsumer, group: g.name}, out)
-	m.to = g
-	g.held++
 	if !g.room() {
 		q.demand.withdraw(g)
 	}
@@ -60,7 +72,6 @@ func (s *State) serve(q *queue, h head, p *pull, out *Out) {
 		return
 	}
 	m := s.deliver(q, h, holder{consumer: p.Consumer, peer: p.peer.name}, out)
-	p.peer.give(m)
 	p.given++
 	if p.MaxBytes > 0 {
 		p.bytes -= cost
@@ -69,10 +80,11 @@ func (s *State) serve(q *queue, h head, p *pull, out *Out) {
 	sp.Inbox = p.Inbox
 	out.say(sp)
 	switch {
-	case p.given < p.Batch && p.NoWait && q.ready.len() == 0:
-		s.finish(p, StatusTimeout, out)
 	case p.given < p.Batch:
 		s.beat(p)
+		if p.NoWait && p.given == 1 {
+			q.demand.hasty = append(q.demand.hasty, p)
+		}
 	case p.MaxBytes > 0:
 		s.finish(p, StatusBatchCompleted, out)
 	default:
@@ -91,7 +103,7 @@ func (s *State) deliver(q *queue, h head, to holder, out *Out) *message {
 		at: s.now, deadline: s.now + int64(visibility), holder: to,
 	})
 	q.totals.Delivered++
-	return q.all[h.seq]
+	return q.all.get(h.seq)
 }
 
 // delivery is what is said of a message that was just handed out.

@@ -43,8 +43,8 @@ type life struct {
 	handed   int64
 	holder   holder
 	history  dlq.History
-	origin   identity // of a letter: the life that ended
-	letter   *dlq.Letter
+	origin   identity    // of a letter: the life that ended
+	letter   *dlq.Letter // nil of another
 }
 
 // Flags of a message record.
@@ -130,6 +130,27 @@ func (m *Message) encode(dst []byte) []byte {
 	return end(dst, start)
 }
 
+// size is how many bytes a publish takes in the log.
+func (m *Message) size() int64 {
+	flags := m.flags()
+	n := headSize + 4 + uintSize(flags) + uintSize(uint64(m.QueueID)) + uintSize(m.Seq) + timeSize(m.At)
+	n += textSize(m.Subject) + len(m.Body)
+	add := func(bit uint64, size int) {
+		if flags&bit != 0 {
+			n += size
+		}
+	}
+	add(hasID, textSize(m.ID)+timeSize(m.IDExpires))
+	add(hasKey, textSize(m.Key))
+	add(hasPriority, 1)
+	add(hasDue, timeSize(m.Due))
+	add(hasExpires, timeSize(m.Expires))
+	add(hasMaxAttempts, uintSize(uint64(m.MaxAttempts)))
+	add(hasVisibility, timeSize(int64(m.Visibility)))
+	add(hasHeader, textSize(m.Header))
+	return int64(n)
+}
+
 func (l *life) encode(dst []byte) []byte {
 	dst = append(dst, byte(l.phase), byte(l.doom))
 	dst = appendUint(dst, uint64(l.attempt))
@@ -141,8 +162,7 @@ func (l *life) encode(dst []byte) []byte {
 	dst = l.holder.encode(dst)
 	dst = dlq.AppendHistory(dst, l.history)
 	if l.letter != nil {
-		dst = appendUint(dst, uint64(l.origin.queue))
-		dst = appendUint(dst, l.origin.seq)
+		dst = l.origin.encode(dst)
 		dst = dlq.AppendLetter(dst, l.letter)
 	}
 	return dst
@@ -173,7 +193,7 @@ func decodeMessage(body []byte) (Message, error) {
 	if flags&^allFlags != 0 {
 		f.fail(fmt.Errorf("queue: unknown flags %#x of a message", flags))
 	}
-	m := Message{QueueID: f.uint32(), Seq: f.uint(), At: f.time(), Priority: DefaultPriority, MaxAttempts: -1}
+	m := Message{QueueID: f.uint32(), Seq: f.seq(), At: f.time(), Priority: DefaultPriority, MaxAttempts: -1}
 	if flags&hasID != 0 {
 		m.ID, m.IDExpires = f.text(), f.time()
 	}
@@ -220,7 +240,7 @@ func decodeLife(f *fields, letter bool) *life {
 		return l
 	}
 	if letter {
-		l.origin = identity{f.uint32(), f.uint()}
+		l.origin = decodeIdentity(f)
 		var read dlq.Letter
 		if f.err == nil {
 			if read, f.b, err = dlq.ReadLetter(f.b); err != nil {

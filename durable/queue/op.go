@@ -46,7 +46,7 @@ type Pull struct {
 	Expires   time.Duration // 0 is never
 	NoWait    bool          // with Expires: wait for the first message only
 	MaxBytes  int           // 0 is no bound
-	Heartbeat time.Duration // 0 is none
+	Heartbeat time.Duration // 0 is none; 10 ms is the shortest
 	Overhead  int           // bytes the wire adds to each message at most, for MaxBytes
 }
 
@@ -79,7 +79,8 @@ type Answer struct {
 }
 
 // Members tells how many workers of a queue group are there to be pushed to.
-// 0 is none: the group is gone.
+// 0 is none: the group is gone. Of a queue that is not there yet it must be
+// told again when it is (Out.Changed); after a restart, of every group.
 type Members struct {
 	Queue string
 	Group string
@@ -95,7 +96,7 @@ type Interest struct {
 }
 
 // Peer tells whether the client process behind some inboxes is there. When it
-// has been gone for the grace, what it holds has failed.
+// has been gone for the grace, what it holds has failed, and its pulls end.
 type Peer struct {
 	Peer    string
 	Present bool

@@ -24,13 +24,22 @@ type Out struct {
 // Reset empties o for the next commit and keeps its memory, as far as a usual
 // commit needs it.
 func (o *Out) Reset() {
-	clear(o.Replies)
-	clear(o.Speech)
-	clear(o.Events)
 	*o = Out{
-		Replies: o.Replies[:0], Speech: o.Speech[:0], Events: o.Events[:0],
-		Freed: o.Freed[:0], Held: o.Held[:0], Changed: o.Changed[:0],
+		Replies: emptied(o.Replies), Speech: emptied(o.Speech), Events: emptied(o.Events),
+		Freed: emptied(o.Freed), Held: emptied(o.Held), Changed: emptied(o.Changed),
 	}
+}
+
+// outKept is how much of one kind a usual commit has to say at the most.
+const outKept = 8192
+
+// emptied is the same list without its content, or none if it has grown large.
+func emptied[T any](list []T) []T {
+	if cap(list) > outKept {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }
 
 // Empty tells whether nothing is to be made durable.

@@ -9,7 +9,8 @@ import (
 )
 
 // peer is a client process that pulls: its waiting requests, and what it
-// holds.
+// holds. What it holds survives a restart; that it is there must then be told
+// anew, or its deliveries end by their deadline.
 type peer struct {
 	name  string
 	pulls map[*pull]struct{}
@@ -20,10 +21,10 @@ type peer struct {
 func (p *peer) alarm() *retry.Deadline { return &p.bell }
 
 func (s *State) peerOf(name string) *peer {
-	p := s.peers[name]
+	p := s.peers.get(name)
 	if p == nil {
 		p = &peer{name: name, pulls: map[*pull]struct{}{}}
-		s.peers[name] = p
+		s.peers.set(name, p)
 	}
 	return p
 }
@@ -32,7 +33,7 @@ func (s *State) peerOf(name string) *peer {
 func (s *State) tidy(p *peer) {
 	if len(p.pulls) == 0 && len(p.held) == 0 {
 		s.alarms.Remove(p)
-		delete(s.peers, p.name)
+		s.peers.drop(p.name)
 	}
 }
 
@@ -59,11 +60,11 @@ func (s *State) letGo(m *message) {
 
 // interest suspends the pulls on an inbox while nobody listens there.
 func (s *State) interest(op *Interest) {
-	p := s.peers[op.Peer]
+	p := s.peers.get(op.Peer)
 	if p == nil {
 		return
 	}
-	for pl := range p.pulls {
+	for _, pl := range inOrder(p.pulls) {
 		if !dlq.MatchSubject(op.Inbox, pl.Inbox) {
 			continue
 		}
@@ -81,7 +82,7 @@ func (s *State) interest(op *Interest) {
 
 // peerChanged starts the grace of a peer that is gone, or ends it.
 func (s *State) peerChanged(op *Peer) {
-	p := s.peers[op.Peer]
+	p := s.peers.get(op.Peer)
 	switch {
 	case p == nil:
 	case op.Present:
@@ -91,8 +92,12 @@ func (s *State) peerChanged(op *Peer) {
 	}
 }
 
-// ring fails what a peer holds that is gone for good.
+// ring ends what a peer waits for, and fails what it holds: it is gone for
+// good.
 func (p *peer) ring(s *State, out *Out) {
+	for _, pl := range inOrder(p.pulls) {
+		s.end(pl)
+	}
 	held := slices.Clone(p.held)
 	slices.SortFunc(held, func(a, b *message) int {
 		return cmp.Or(cmp.Compare(a.q.id, b.q.id), cmp.Compare(a.seq, b.seq))

@@ -19,10 +19,17 @@ func (s *State) makeReady(m *message) {
 			s.block(m, line)
 			return
 		}
+		if next, ok := line.waiting.Peek(); ok && next.seq < m.seq { // it came while m was out
+			s.block(m, line)
+			line.head = nil
+			s.leavePhase(next)
+			s.makeReady(next)
+			return
+		}
 		s.claimKey(m)
 	}
 	m.phase = phaseReady
-	m.q.ready.objects.Set(m, order(m.priority, m.seq))
+	m.q.ready.add(m)
 }
 
 // delay lets a message wait for its time. One whose time has come stays
@@ -34,14 +41,30 @@ func (s *State) delay(m *message, due int64) {
 	s.deadlines.Set(m, due)
 }
 
+// handOut puts a message in the hands of a holder. It is then the head of its
+// key, and takes a place in the window of its group.
+func (s *State) handOut(m *message, deadline int64) {
+	m.phase = phaseInFlight
+	m.q.flying++
+	s.claimKey(m)
+	s.deadlines.Set(m, deadline)
+	switch {
+	case m.holder.group != "":
+		m.to = m.q.demand.group(m.q, m.holder.group)
+		m.to.held++
+	case m.holder.peer != "":
+		s.peerOf(m.holder.peer).give(m)
+	}
+}
+
 // leavePhase takes a message out of where it waits; it keeps its key.
 func (s *State) leavePhase(m *message) {
 	switch m.phase {
 	case phaseReady:
-		m.q.ready.objects.Remove(m)
+		m.q.ready.remove(m)
 	case phaseBlocked:
 		m.q.ready.blocked--
-		m.q.keys[m.key()].waiting.Remove(m)
+		m.q.keys.get(m.key()).waiting.Remove(m)
 	case phaseDelayed:
 		m.q.delayed--
 		s.deadlines.Remove(m)
@@ -56,7 +79,7 @@ func (s *State) leavePhase(m *message) {
 // enterLetter and leaveLetter keep count of dead letters, and find them by the
 // life that ended.
 func (s *State) enterLetter(m *message) {
-	s.origins[m.more.origin] = m
+	s.origins.set(m.more.origin, m)
 	m.q.letters++
 	s.queueOf(m.more.origin.queue).dead++
 }
@@ -65,7 +88,7 @@ func (s *State) leaveLetter(m *message) {
 	if m.letter() == nil {
 		return
 	}
-	delete(s.origins, m.more.origin)
+	s.origins.drop(m.more.origin)
 	m.q.letters--
 	if q := s.byID[m.more.origin.queue]; q != nil {
 		q.dead--

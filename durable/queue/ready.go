@@ -3,93 +3,134 @@ package queue
 import "dsend/retry"
 
 // ready is what waits to be delivered: higher priority first, then the lower
-// number. Plain messages are runs, the others objects in a heap.
+// number.
 type ready struct {
-	lines   [maxPriority + 1]*runs
+	lanes   [maxPriority + 1]*lane // nil until it is used
+	runs    int64                  // plain messages
+	objects int64                  // objects that are ready
+	blocked int64                  // objects that wait behind their key
+}
+
+// lane is what waits in one priority: plain messages as runs, the others as
+// objects in a heap.
+type lane struct {
+	plain   runs
 	objects *retry.Schedule[*message]
-	runs    int64 // messages in lines
-	blocked int64 // objects that wait behind their key
 }
 
-func newReady() ready {
-	return ready{objects: retry.NewSchedule(func(m *message) *retry.Deadline { return &m.turn })}
-}
+func (r *ready) len() int64 { return r.runs + r.objects + r.blocked }
 
-func (r *ready) len() int64 { return r.runs + int64(r.objects.Len()) + r.blocked }
-
-// order is the place of a message among the ready ones, as a heap compares it.
-func order(priority uint8, seq uint64) int64 {
-	return int64(maxPriority-priority)<<56 | int64(seq)
-}
-
-func (r *ready) line(priority uint8) *runs {
-	if r.lines[priority] == nil {
-		r.lines[priority] = &runs{}
+func (r *ready) lane(priority uint8) *lane {
+	l := r.lanes[priority]
+	if l == nil {
+		l = &lane{objects: bySeq()}
+		r.lanes[priority] = l
 	}
-	return r.lines[priority]
+	return l
 }
 
-// first finds the plain message or the object that goes first.
-func (r *ready) first() (head, bool) {
-	h, ok := head{}, false
-	if r.runs > 0 {
-		for p := maxPriority; p >= 0; p-- {
-			line := r.lines[p]
-			if line == nil || line.n == 0 {
-				continue
-			}
-			h.priority, ok = uint8(p), true
-			h.seq, h.place, h.size, h.at, _ = line.first()
-			break
-		}
-	}
-	if m, found := r.objects.Peek(); found && (!ok || m.turn.At() < order(h.priority, h.seq)) {
-		return head{seq: m.seq, place: m.place, size: m.size, at: m.at, priority: m.priority, object: m}, true
-	}
-	return h, ok
+// bySeq is a heap of messages that wait, the lowest number first.
+func bySeq() *retry.Schedule[*message] {
+	return retry.NewSchedule(func(m *message) *retry.Deadline { return &m.turn })
+}
+
+// push lets a plain message wait.
+func (r *ready) push(priority uint8, b run) {
+	r.lane(priority).plain.push(b)
+	r.runs++
+}
+
+// pull takes a plain message out; the caller has found it there.
+func (r *ready) pull(priority uint8, seq uint64) {
+	r.lanes[priority].plain.remove(seq)
+	r.runs--
+}
+
+// add lets an object wait.
+func (r *ready) add(m *message) {
+	r.lane(m.priority).objects.Set(m, int64(m.seq))
+	r.objects++
+}
+
+// remove takes an object out that waits.
+func (r *ready) remove(m *message) {
+	r.lanes[m.priority].objects.Remove(m)
+	r.objects--
 }
 
 // head is the next message to deliver; object is nil for a plain one.
 type head struct {
-	seq      uint64
-	place    Place
-	size     uint32
-	at       int64
-	priority uint8
-	object   *message
+	seq    uint64
+	size   uint32
+	at     int64
+	object *message
+}
+
+// first finds the message that goes first.
+func (r *ready) first() (head, bool) {
+	if r.runs+r.objects == 0 {
+		return head{}, false
+	}
+	for p := maxPriority; p >= 0; p-- {
+		if l := r.lanes[p]; l != nil {
+			if h, ok := l.first(); ok {
+				return h, true
+			}
+		}
+	}
+	return head{}, false
+}
+
+func (l *lane) first() (head, bool) {
+	m, found := l.objects.Peek()
+	b, ok := l.plain.first()
+	if found && (!ok || m.seq < b.seq) {
+		return head{seq: m.seq, size: m.size, at: m.since, object: m}, true
+	}
+	return head{seq: b.seq, size: b.size, at: b.at}, ok
 }
 
 // find gives the run that holds a plain message, and its priority.
 func (r *ready) find(seq uint64) (*run, uint8, bool) {
-	for p, line := range r.lines {
-		if line == nil {
+	for p, l := range r.lanes {
+		if l == nil || l.plain.n == 0 {
 			continue
 		}
-		if b, ok := line.find(seq); ok {
+		if b, ok := l.plain.find(seq); ok {
 			return b, uint8(p), true
 		}
 	}
 	return nil, 0, false
 }
 
-// oldest is the publish time of the oldest ready message, 0 if there is none.
-func (q *queue) oldest() int64 {
-	at := int64(0)
-	consider := func(t int64) {
-		if at == 0 || t < at {
-			at = t
-		}
+// oldestPlain is the plain message that expires first, and its publish time.
+func (r *ready) oldestPlain() (seq uint64, at int64, ok bool) {
+	if r.runs == 0 {
+		return 0, 0, false
 	}
-	for _, line := range q.ready.lines {
-		if line == nil {
+	for _, l := range r.lanes {
+		if l == nil {
 			continue
 		}
-		if _, _, _, t, ok := line.first(); ok {
-			consider(t)
+		if b, found := l.plain.first(); found && (!ok || b.seq < seq) {
+			seq, at, ok = b.seq, b.at, true
 		}
 	}
-	for m := range q.ready.objects.All() { // the blocked ones are younger than their head
-		consider(m.at)
+	return seq, at, ok
+}
+
+// oldest is when the life of the oldest ready message began, 0 if there is
+// none. In a lane that is the one with the lowest number. Those that wait
+// behind their key are not looked at.
+func (r *ready) oldest() int64 {
+	at := int64(0)
+	for _, l := range r.lanes {
+		if l == nil {
+			continue
+		}
+		if h, ok := l.first(); ok && (at == 0 || h.at < at) {
+			at = h.at
+		}
 	}
 	return at
 }

@@ -32,6 +32,7 @@ type record interface {
 
 // emit writes a record of a live op and applies it.
 func emit[R record](s *State, out *Out, r R) {
+	out.date(s.now)
 	offset := len(out.Records)
 	out.Records = r.encode(out.Records)
 	r.apply(s, Place{s.commit, uint32(offset)}, out)
@@ -85,7 +86,7 @@ func (id identity) encode(dst []byte) []byte {
 	return appendUint(appendUint(dst, uint64(id.queue)), id.seq)
 }
 
-func decodeIdentity(f *fields) identity { return identity{f.uint32(), f.uint()} }
+func decodeIdentity(f *fields) identity { return identity{f.uint32(), f.seq()} }
 
 // holder is who a message was handed to.
 type holder struct {
@@ -167,7 +168,7 @@ func flag(b bool) byte {
 func decodeQueue(f *fields) (r queueRecord) {
 	r.id, r.name = f.uint32(), f.text()
 	r.source, r.paused, r.orphan = Source(f.byte()), f.byte() == 1, f.byte() == 1
-	r.created, r.next, r.deliveries = f.time(), f.uint(), f.uint()
+	r.created, r.next, r.deliveries = f.time(), f.seq(), f.uint()
 	if f.err != nil {
 		return r
 	}
@@ -283,7 +284,7 @@ type dieRecord struct {
 	outcome dlq.Outcome
 	reason  dlq.Reason
 	at      int64
-	error   string // as the letter shows it: of this attempt or the last one before
+	error   string // of this attempt; if it has none the letter shows the last one before
 }
 
 func (r dieRecord) encode(dst []byte) []byte {

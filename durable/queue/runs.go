@@ -21,61 +21,88 @@ func (r *run) place(seq uint64) Place {
 
 // joins tells whether b is the continuation of r.
 func (r *run) joins(b *run) bool {
-	return r.end() == b.seq && r.commit == b.commit && r.at == b.at && r.size == b.size &&
+	return r.n > 0 && r.end() == b.seq && r.commit == b.commit && r.at == b.at && r.size == b.size &&
 		uint64(r.offset)+uint64(r.n)*uint64(r.size) == uint64(b.offset)
 }
 
 // runs are the plain waiting messages of one priority, in order of sequence.
+//
+//	list   ····  5–9  12  ·  14–20  ·  21
+//	       head^          gaps
+//
+// What was taken out in the middle leaves a gap (a run of no message), which
+// the next to come there takes: a backlog that is carried forward message by
+// message moves nothing.
 type runs struct {
-	list []run // list[head:] are in use
+	list []run // list[head:] are in use; the first of them is no gap
 	head int
+	gaps int
+	last int // place of the run that was pushed to last: a hint
 	n    int64
 }
 
 func (r *runs) live() []run { return r.list[r.head:] }
 
-// push adds a message; most often at the end.
-func (r *runs) push(seq uint64, place Place, size uint32, at int64) {
-	b := run{seq: seq, commit: place.Commit, at: at, offset: place.Offset, size: size, n: 1}
+// push adds a message, given as a run of one; most often at the end.
+func (r *runs) push(b run) {
 	r.n++
+	if r.last >= r.head && r.last < len(r.list) && r.list[r.last].joins(&b) {
+		r.list[r.last].n++
+		return
+	}
 	live := r.live()
 	i := len(live)
-	if i > 0 && live[i-1].seq >= seq {
-		i = sort.Search(i, func(k int) bool { return live[k].seq > seq })
+	if i > 0 && live[i-1].seq >= b.seq {
+		i = sort.Search(i, func(k int) bool { return live[k].seq > b.seq })
 	}
 	if i > 0 && live[i-1].joins(&b) {
 		live[i-1].n++
+		r.last = r.head + i - 1
 		return
 	}
 	r.insert(i, b)
 }
 
-// insert puts b before the i-th run in use, moving the shorter side.
+// insert puts b before the i-th run in use: into a gap there, or moving the
+// shorter side.
 func (r *runs) insert(i int, b run) {
-	if r.head > 0 && i <= len(r.live())/2 {
-		copy(r.list[r.head-1:], r.list[r.head:r.head+i])
+	live := r.live()
+	switch {
+	case i > 0 && live[i-1].n == 0:
+		i--
+		r.gaps--
+	case i < len(live) && live[i].n == 0:
+		r.gaps--
+	case r.head > 0 && i <= len(live)/2:
+		copy(r.list[r.head-1:], live[:i])
 		r.head--
-		r.list[r.head+i] = b
-		return
+	default:
+		r.list = append(r.list, run{})
+		copy(r.list[r.head+i+1:], r.list[r.head+i:])
 	}
-	r.list = append(r.list, run{})
-	copy(r.list[r.head+i+1:], r.list[r.head+i:])
-	r.list[r.head+i] = b
+	r.last = r.head + i
+	r.list[r.last] = b
 }
 
-// first is the first message.
-func (r *runs) first() (seq uint64, place Place, size uint32, at int64, ok bool) {
+// first is the run that begins with the first message.
+func (r *runs) first() (run, bool) {
 	if r.n == 0 {
-		return 0, Place{}, 0, 0, false
+		return run{}, false
 	}
-	b := &r.list[r.head]
-	return b.seq, b.place(b.seq), b.size, b.at, true
+	return r.list[r.head], true
 }
 
-// find gives a message by its number.
+// index is the place among those in use of the run that holds a message, or
+// would.
+func (r *runs) index(seq uint64) int {
+	live := r.live()
+	return sort.Search(len(live), func(k int) bool { return live[k].end() > seq })
+}
+
+// find gives the run that holds a message.
 func (r *runs) find(seq uint64) (b *run, ok bool) {
 	live := r.live()
-	i := sort.Search(len(live), func(k int) bool { return live[k].end() > seq })
+	i := r.index(seq)
 	if i == len(live) || live[i].seq > seq {
 		return nil, false
 	}
@@ -84,15 +111,16 @@ func (r *runs) find(seq uint64) (b *run, ok bool) {
 
 // remove takes a message out; the caller knows that it is there.
 func (r *runs) remove(seq uint64) {
-	live := r.live()
-	i := sort.Search(len(live), func(k int) bool { return live[k].end() > seq })
-	b := &live[i]
+	i := r.index(seq)
+	b := &r.live()[i]
 	r.n--
 	switch {
-	case b.n == 1:
-		r.drop(i)
 	case seq == b.seq:
 		b.seq, b.offset, b.n = b.seq+1, b.offset+b.size, b.n-1
+		if b.n == 0 {
+			r.gaps++
+			r.tidy()
+		}
 	case seq == b.end()-1:
 		b.n--
 	default:
@@ -103,17 +131,24 @@ func (r *runs) remove(seq uint64) {
 	}
 }
 
-// drop forgets the i-th run in use and gives memory back after a backlog.
-func (r *runs) drop(i int) {
-	if i == 0 {
+// runsKept is how many unused places are kept in any case.
+const runsKept = 64
+
+// tidy passes the gaps in front, and gives memory back when more than half of
+// the places are unused.
+func (r *runs) tidy() {
+	for r.head < len(r.list) && r.list[r.head].n == 0 {
 		r.head++
-	} else {
-		live := r.live()
-		copy(live[i:], live[i+1:])
-		r.list = r.list[:len(r.list)-1]
+		r.gaps--
 	}
-	if r.head > 64 && r.head > len(r.list)/2 {
-		r.list = append(make([]run, 0, 2*len(r.live())), r.live()...)
-		r.head = 0
+	if unused := r.head + r.gaps; unused <= runsKept || unused <= len(r.list)/2 {
+		return
 	}
+	kept := make([]run, 0, 2*(len(r.list)-r.head-r.gaps))
+	for _, b := range r.live() {
+		if b.n > 0 {
+			kept = append(kept, b)
+		}
+	}
+	r.list, r.head, r.gaps, r.last = kept, 0, 0, 0
 }

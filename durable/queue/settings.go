@@ -3,6 +3,7 @@ package queue
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -128,10 +129,14 @@ func (s *Settings) Validate(name string) error {
 		{s.VisibilityTimeout <= 0, "visibility_timeout", "must be above 0"},
 		{s.VisibilityTimeout > MaxDelay, "visibility_timeout", "is above 10 years"},
 		{s.MaxHold < 0, "max_hold", "must not be negative"},
+		{s.MaxHold > MaxDelay, "max_hold", "is above 10 years"},
 		{s.MaxHold > 0 && s.MaxHold < s.VisibilityTimeout, "max_hold", "is below visibility_timeout"},
 		{s.MaxAttempts < 0, "max_attempts", "must not be negative (0 is unlimited)"},
+		{s.MaxAttempts > math.MaxInt32, "max_attempts", "is above 2147483647"},
 		{s.MaxInFlight <= 0, "max_in_flight", "must be above 0"},
 		{s.Push.MaxInFlightPerWorker <= 0, "push.max_in_flight_per_worker", "must be above 0"},
+		{s.Push.MaxInFlightPerWorker > math.MaxInt32, "push.max_in_flight_per_worker", "is above 2147483647"},
+		{s.DedupeWindow > MaxDelay, "dedupe_window", "is above 10 years"},
 		{s.DedupeWindow < 0, "dedupe_window", "must not be negative (0 turns it off)"},
 		{s.MaxMessages < 0, "max_messages", "must not be negative (0 is no bound)"},
 		{s.MaxBytes < 0, "max_bytes", "must not be negative (0 is no bound)"},
@@ -151,9 +156,20 @@ func (s *Settings) Validate(name string) error {
 	if err := s.Backoff.Validate(); err != nil {
 		return &SettingError{"backoff", err.Error()}
 	}
-	for _, subject := range s.Subjects {
+	return validateSubjects(s.Subjects)
+}
+
+// validateSubjects refuses what is not a subject, and two that overlap: what is
+// published to both would come twice.
+func validateSubjects(subjects []string) error {
+	for i, subject := range subjects {
 		if !ValidPattern(subject) {
 			return &SettingError{"subjects", fmt.Sprintf("%q is not a NATS subject", subject)}
+		}
+		for _, other := range subjects[:i] {
+			if Overlap(subject, other) {
+				return &SettingError{"subjects", fmt.Sprintf("%q overlaps with %q", subject, other)}
+			}
 		}
 	}
 	return nil
@@ -194,14 +210,17 @@ func ValidPattern(subject string) bool {
 
 // Overlap tells whether some subject matches both patterns.
 func Overlap(a, b string) bool {
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range min(len(as), len(bs)) {
+	for {
+		x, restA, moreA := strings.Cut(a, ".")
+		y, restB, moreB := strings.Cut(b, ".")
 		switch {
-		case as[i] == ">" || bs[i] == ">":
+		case x == ">" || y == ">":
 			return true
-		case as[i] != bs[i] && as[i] != "*" && bs[i] != "*":
+		case x != y && x != "*" && y != "*":
 			return false
+		case !moreA || !moreB:
+			return moreA == moreB
 		}
+		a, b = restA, restB
 	}
-	return len(as) == len(bs)
 }

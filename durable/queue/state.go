@@ -10,7 +10,7 @@ import (
 
 // Config is what a State is told once.
 type Config struct {
-	// AutoCreate makes queues of their first publish or pull.
+	// AutoCreate makes queues of their first publish.
 	AutoCreate bool
 	// Defaults are the settings of a queue nobody configured.
 	Defaults Settings
@@ -33,16 +33,24 @@ type State struct {
 
 	byID   map[uint32]*queue
 	byName map[string]*queue
-	lastID uint32
+	sorted []*queue // those with a name, by name
+	lastID uint32   // the last number given to a queue
+	lastAt uint64   // the newest commit that says so
+	serial uint64   // of the last pull
 
 	deadlines *retry.Schedule[*message] // of delayed and in flight messages
 	expiries  *retry.Schedule[*message]
 	alarms    *retry.Schedule[ringer]
 
-	moved   map[identity]*message // by the identity in their record, where that is no longer theirs
-	origins map[identity]*message // letters, by the life that ended
-	peers   map[string]*peer
+	moved   shelf[identity, *message] // by the identity in their record, where that is no longer theirs
+	origins shelf[identity, *message] // letters, by the life that ended
+	peers   shelf[string, *peer]
 	dirty   []*queue // may have something to deliver
+
+	late   []*message // what Tick is at work on
+	rung   []ringer
+	budget int     // what is left for this Tick to do for queues
+	draft  Message // of the publish that is being done
 }
 
 // New gives an empty State.
@@ -54,15 +62,13 @@ func New(cfg Config) *State {
 		deadlines: retry.NewSchedule(func(m *message) *retry.Deadline { return &m.turn }),
 		expiries:  retry.NewSchedule(func(m *message) *retry.Deadline { return &m.expiry }),
 		alarms:    retry.NewSchedule(func(r ringer) *retry.Deadline { return r.alarm() }),
-		moved:     map[identity]*message{},
-		origins:   map[identity]*message{},
-		peers:     map[string]*peer{},
 	}
 }
 
 // ringer is something with an alarm of its own: a pull, a peer, a queue.
 type ringer interface {
 	alarm() *retry.Deadline
+	rank() rank
 	ring(s *State, out *Out)
 }
 
@@ -79,9 +85,10 @@ type queue struct {
 	deliveries uint64
 	commit     uint64 // where its newest record is
 
-	all     map[uint64]*message // the messages that are objects
+	all     shelf[uint64, *message] // the messages that are objects
+	low     uint64                  // no object has a lower number
 	ready   ready
-	keys    map[string]*keyLine
+	keys    shelf[string, *keyLine]
 	delayed int64
 	flying  int64 // in flight
 	dead    int64 // of this queue, anywhere
@@ -92,12 +99,11 @@ type queue struct {
 	demand demand
 	bell   retry.Deadline
 	dirty  bool
+	spent  []uint64 // waiting messages that a lowered limit left no attempt
 	totals Totals
 }
 
-func newQueue(id uint32) *queue {
-	return &queue{id: id, next: 1, all: map[uint64]*message{}, ready: newReady()}
-}
+func newQueue(id uint32) *queue { return &queue{id: id, next: 1} }
 
 // stored is how many messages the queue holds.
 func (q *queue) stored() int64 { return q.ready.len() + q.delayed + q.flying }
@@ -202,12 +208,22 @@ func (m *message) visibility() time.Duration {
 }
 
 // Begin names the commit that the records of the following calls will be in,
-// and writes the time into it.
+// and writes the time into it: that of its first record, once there is one.
+// out is empty.
 func (s *State) Begin(commit uint64, now int64, out *Out) {
 	s.pass(now)
 	s.commit = commit
 	emit(s, out, clockRecord{s.now})
 	out.preamble = len(out.Records)
+}
+
+// date gives a commit that says nothing yet the time of its first record: it
+// may have been begun long ago.
+func (o *Out) date(now int64) {
+	if o.preamble > 0 && o.Empty() {
+		o.Records = clockRecord{now}.encode(o.Records[:0])
+		o.preamble = len(o.Records)
+	}
 }
 
 // Now is the time of the last call, or of the last commit recovered (ns).
@@ -219,8 +235,12 @@ func (s *State) Key() [16]byte { return s.key }
 // Found gives a new store its secret.
 func (s *State) Found(key [16]byte, out *Out) { emit(s, out, storeRecord{key}) }
 
-// Next is when the State wants to be woken by Tick (ns); MaxInt64 is never.
+// Next is when the State wants to be woken by Tick and Match (ns); MaxInt64 is
+// never.
 func (s *State) Next() int64 {
+	if len(s.dirty) > 0 {
+		return s.now // Match had more to do than one call may
+	}
 	next := int64(math.MaxInt64)
 	consider := func(at int64, ok bool) {
 		if ok && at < next {

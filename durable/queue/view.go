@@ -35,7 +35,7 @@ type Info struct {
 	Letters                  int64 // dead letters of any queue held here
 	Bytes                    int64
 	FirstSeq, LastSeq        uint64 // LastSeq: the last number given out
-	OldestReady              int64  // publish time of the oldest ready message; 0 if none
+	OldestReady              int64  // when the oldest ready message came (its publish, death or replay); 0 if none
 	Deliveries               uint64 // number of the last delivery
 
 	WaitingPulls int

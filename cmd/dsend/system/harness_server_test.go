@@ -1,6 +1,7 @@
 package system
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -144,10 +145,12 @@ func (s *server) stop() time.Duration {
 	return time.Since(begin)
 }
 
-// kill ends the server with SIGKILL.
+// kill ends the server with SIGKILL, if it has not ended by itself.
 func (s *server) kill() {
 	s.t.Helper()
-	s.signal(syscall.SIGKILL)
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		s.t.Errorf("kill: %v", err)
+	}
 	<-s.ended
 }
 
