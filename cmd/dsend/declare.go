@@ -72,6 +72,10 @@ func declarations(cfg *config.Config, infos []queue.Info) (ops []queue.Op) {
 			ops = append(ops, &queue.Undeclare{Name: info.Name})
 		case !wanted && info.Source == queue.FromUse:
 			ops = append(ops, &queue.Declare{Name: info.Name, Settings: cfg.Defaults, Source: queue.FromUse})
+		case !wanted && info.Source == queue.FromDeath:
+			if settings := cfg.Defaults.ForDead(info.Name); settings.Validate(info.Name) == nil {
+				ops = append(ops, &queue.Declare{Name: info.Name, Settings: settings, Source: queue.FromDeath})
+			}
 		case wanted && len(info.Settings.Subjects) > 0:
 			less := info.Settings
 			less.Subjects = slices.DeleteFunc(slices.Clone(less.Subjects), func(s string) bool {

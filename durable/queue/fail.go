@@ -139,11 +139,7 @@ func (s *State) deadLetterQueue(q *queue, out *Out) *queue {
 	if to := s.byName[name]; to != nil {
 		return to
 	}
-	settings := s.cfg.Defaults
-	if settings.Validate(name) != nil { // the name leaves no room for "-dlq", or is that of all dead letters
-		settings.DeadLetter.Queue = name // what is published and fails there stays there
-	}
-	return s.create(name, settings, FromUse, out)
+	return s.create(name, s.cfg.Defaults.ForDead(name), FromDeath, out)
 }
 
 // expired tells whether a message's time is over.

@@ -79,7 +79,9 @@ func (m *model) deadLetterQueue(q *mQueue) *mQueue {
 	if to := m.named(name); to != nil {
 		return to
 	}
-	return m.create(name, m.cfg.Defaults, FromUse)
+	settings := m.cfg.Defaults
+	settings.MaxMessages, settings.MaxBytes, settings.MaxMessageSize, settings.MaxAge, settings.Paused = 0, 0, 0, 0, false
+	return m.create(name, settings, FromDeath)
 }
 
 func (m *model) die(x *mMessage, reason dlq.Reason, f failure) {

@@ -109,7 +109,8 @@ type Source uint8
 const (
 	FromFile Source = iota + 1 // the configuration file
 	FromAPI                    // an operator or a JetStream client
-	FromUse                    // its first publish, or a death
+	FromUse                    // its first publish
+	FromDeath                  // the first message that died into it
 )
 
 // Configure tells the State anew what it was told at first. Queues keep their

@@ -82,6 +82,16 @@ func Defaults() Settings {
 	}
 }
 
+// ForDead are these settings for a dead-letter queue that nobody configured:
+// nothing dead is refused or held back by what was meant for living messages.
+func (s Settings) ForDead(name string) Settings {
+	s.MaxMessages, s.MaxBytes, s.MaxMessageSize, s.MaxAge, s.Paused = 0, 0, 0, 0, false
+	if s.Validate(name) != nil { // its own name leaves no room for "-dlq", or is that of all dead letters
+		s.DeadLetter.Queue = name // what is published here and fails stays here
+	}
+	return s
+}
+
 // MaxDelay is the longest wait that can be asked for (10 years).
 const MaxDelay = 10 * 365 * 24 * time.Hour
 
@@ -216,10 +226,10 @@ func Overlap(a, b string) bool {
 		switch {
 		case x == ">" || y == ">":
 			return true
-		case x != y && x != "*" && y != "*":
+		case x != y && x != "*" && y != "*", moreA != moreB:
 			return false
-		case !moreA || !moreB:
-			return moreA == moreB
+		case !moreA:
+			return true
 		}
 		a, b = restA, restB
 	}
