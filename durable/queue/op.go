@@ -107,10 +107,10 @@ type Source uint8
 
 // The sources of a queue's settings.
 const (
-	FromFile Source = iota + 1 // the configuration file
-	FromAPI                    // an operator or a JetStream client
-	FromUse                    // its first publish
-	FromDeath                  // the first message that died into it
+	FromFile  Source = iota + 1 // the configuration file
+	FromAPI                     // an operator or a JetStream client
+	FromUse                     // its first publish
+	FromDeath                   // the first message that died into it
 )
 
 // Configure tells the State anew what it was told at first. Queues keep their

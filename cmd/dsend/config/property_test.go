@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,7 +94,7 @@ func drawSettings(t *rapid.T, label string) queue.Settings {
 	if rapid.Bool().Draw(t, label) {
 		s.MaxHold = drawDuration(t, s.VisibilityTimeout, queue.MaxDelay, label)
 	}
-	s.MaxAttempts = rapid.IntRange(0, 1<<40).Draw(t, label)
+	s.MaxAttempts = rapid.IntRange(0, math.MaxInt32).Draw(t, label)
 	s.MaxInFlight = rapid.IntRange(1, 1<<40).Draw(t, label)
 	s.Push.MaxInFlightPerWorker = rapid.IntRange(1, 100).Draw(t, label)
 	s.DedupeWindow = drawDuration(t, 0, queue.MaxDelay, label)

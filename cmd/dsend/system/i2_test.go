@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,10 +50,13 @@ func specimens() (all []specimen) {
 		"UTF-8": "Größe: 5 µ – ☃\r\n", "not UTF-8": "Latin: \xe4\xf6\r\n", "colons": "URL: nats://a:4222/b?c=d:e\r\n",
 		"60 kB": "Big: " + strings.Repeat("h", 60_000) + "\r\n", "many": strings.Repeat("Line: x\r\n", 1000),
 		"of NATS": "Nats-Something: 1\r\nNats-Service-Error: x\r\nNats-Service-Error-Code: 500\r\n", "like a status": "Status: 503\r\nDescription: x\r\n",
-		"not ours": "dsend-attempt: 7\r\nDSEND-ATTEMPT: 8\r\nDsendAttempt: 9\r\nX-Dsend-Attempt: 10\r\n",
+		"not ours":    "dsend-attempt: 7\r\nDSEND-ATTEMPT: 8\r\nDsendAttempt: 9\r\nX-Dsend-Attempt: 10\r\n",
 		"our options": "Dsend-Priority: 4\r\nDsend-Key: k\r\nDsend-Max-Attempts: 50\r\nNats-Msg-Id: i2\r\n",
 	} {
-		all = append(all, specimen{name: name, header: "NATS/1.0\r\n" + lines + "\r\n", body: "b"}, specimen{name: name + ", empty body", header: "NATS/1.0\r\n" + strings.Replace(lines, ": i2\r\n", ": i2e\r\n", 1) + "\r\n"})
+		other := strings.NewReplacer("Key: k", "Key: other", "Id: i2", "Id: other").Replace(lines) // one key, one at a time
+		all = append(all,
+			specimen{name: name, header: "NATS/1.0\r\n" + lines + "\r\n", body: "b"},
+			specimen{name: name + ", empty body", header: "NATS/1.0\r\n" + other + "\r\n"})
 	}
 	return append(all, specimen{
 		name:   "forged",
@@ -81,15 +86,13 @@ func TestI2_BytesComeBackAsTheyWere(t *testing.T) {
 		sent[ack.Seq] = x
 	}
 
-	w.compare("first delivery", "orders", sent, `-NAK {"delay":1}`)
-	w.compare("second delivery", "orders", sent, `-NAK {"delay":1}`)
+	s.compare(t, "first delivery", "orders", sent, `-NAK {"delay":1}`)
+	s.compare(t, "second delivery", "orders", sent, `-NAK {"delay":1}`)
 	s.restart()
 	c.back(t)
-	w = s.wire(t)
-	w.subscribe("inbox.i2.*")
-	w.compare("after a kill", "orders", sent, "+TERM")
-	letters := compareViews(t, s, c, sent)
-	w.compare("dead letter", "orders-dlq", letters, `-NAK {"delay":1}`)
+	s.compare(t, "after a kill", "orders", sent, "+TERM")
+	letters := compareViews(t, s, sent)
+	s.compare(t, "dead letter", "orders-dlq", letters, `-NAK {"delay":1}`)
 	if r := s.dsend(t, "dlq", "replay", "orders", "--all"); r.code != 0 {
 		t.Fatalf("dsend dlq replay: %+v", r)
 	}
@@ -98,33 +101,37 @@ func TestI2_BytesComeBackAsTheyWere(t *testing.T) {
 	for seq, x := range letters { // letters are replayed in their order
 		again[first+seq-1] = x
 	}
-	w.compare("after the replay", "orders", again, "+ACK")
+	s.compare(t, "after the replay", "orders", again, "+ACK")
 	c.rest(t, "orders", counts{})
 }
 
 // compare pulls all specimens of a queue, checks each, and answers it.
-func (w *wire) compare(stage, queue string, sent map[uint64]specimen, answer string) {
-	w.t.Helper()
-	w.publish("dsend.pull."+queue, "inbox.i2.pull", nil, fmt.Appendf(nil, `{"batch":%d,"expires":60000000000}`, len(sent)))
-	left := map[uint64]bool{}
-	for seq := range sent {
-		left[seq] = true
-	}
+func (s *server) compare(t testing.TB, stage, queue string, sent map[uint64]specimen, answer string) {
+	t.Helper()
+	worker, answers := s.wire(t), s.wire(t)
+	worker.subscribe("inbox.i2.pull")
+	answers.subscribe("inbox.i2.answer")
+	worker.publish("dsend.pull."+queue, "inbox.i2.pull", nil, fmt.Appendf(nil, `{"batch":%d,"expires":60000000000}`, len(sent)))
+	left, replies := maps.Clone(sent), []string{}
 	for range sent {
-		p := w.next()
+		p := worker.next()
 		parts := strings.Split(p.reply, ".")
 		if len(parts) != 12 {
-			w.t.Fatalf("%s: no delivery: %q %.100q", stage, p.header, p.body)
+			t.Fatalf("%s: no delivery: %q %.100q", stage, p.header, p.body)
 		}
-		var seq uint64
-		if _, err := fmt.Sscan(parts[7], &seq); err != nil || !left[seq] {
-			w.t.Fatalf("%s: message %s was not expected", stage, parts[7])
+		seq, err := strconv.ParseUint(parts[7], 10, 64)
+		x, expected := left[seq]
+		if err != nil || !expected {
+			t.Fatalf("%s: message %s was not expected", stage, parts[7])
 		}
 		delete(left, seq)
-		sent[seq].check(w.t, stage, p)
-		w.publish(p.reply, "inbox.i2.answer", nil, []byte(answer))
-		if p := w.next(); !bytes.Contains(p.header, []byte("Dsend-Result: ok\r\n")) {
-			w.t.Fatalf("%s: %s of %d: %q", stage, answer, seq, p.header)
+		x.check(t, stage, p)
+		replies = append(replies, p.reply)
+	}
+	for _, reply := range replies {
+		answers.publish(reply, "inbox.i2.answer", nil, []byte(answer))
+		if p := answers.next(); !bytes.Contains(p.header, []byte("Dsend-Result: ok\r\n")) {
+			t.Fatalf("%s: %s on %s: %q", stage, answer, reply, p.header)
 		}
 	}
 }
@@ -156,7 +163,7 @@ func (x specimen) check(t testing.TB, stage string, p packet) {
 
 // compareViews compares what the command line shows of the dead letters, and gives
 // the specimens by their numbers there.
-func compareViews(t *testing.T, s *server, c *client, sent map[uint64]specimen) map[uint64]specimen {
+func compareViews(t *testing.T, s *server, sent map[uint64]specimen) map[uint64]specimen {
 	t.Helper()
 	type view struct {
 		deadLetter
