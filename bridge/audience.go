@@ -39,6 +39,24 @@ const (
 	lostFor = 10 * time.Minute
 )
 
+// returnGrace is how long the workers of before a restart have to come back:
+// clients try again every two seconds, as they are made.
+const returnGrace = 10 * time.Second
+
+// expect waits for the client processes that held messages before a restart.
+// What those hold that do not come back has failed.
+func (a *audience) expect(holders []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var ops []queue.Op
+	for _, peer := range holders {
+		a.pullers[peer] = time.Now()
+		a.table.Watch(peer)
+		ops = append(ops, &queue.Peer{Peer: peer, Grace: returnGrace})
+	}
+	a.bridge.submit(ops)
+}
+
 // apply takes note of interest that came or went.
 func (a *audience) apply(events []leaf.Interest) {
 	a.mu.Lock()

@@ -15,6 +15,7 @@ import (
 type Store interface {
 	Submit(ops []queue.Op, bytes int64) error
 	Infos(ctx context.Context) ([]queue.Info, error)
+	Holders(ctx context.Context) ([]string, error)
 	Key() [16]byte
 }
 
@@ -73,7 +74,12 @@ func (b *Bridge) Start(ctx context.Context, store Store) error {
 	if err != nil {
 		return err
 	}
+	holders, err := store.Holders(ctx)
+	if err != nil {
+		return err
+	}
 	b.ready.Store(true)
+	b.audience.expect(holders)
 	for _, subject := range []string{b.prefix + ".publish.>", b.prefix + ".pull.>", ackPrefix + ">"} {
 		if err := b.conn.Subscribe(subject); err != nil {
 			return fmt.Errorf("subscribe %s: %w", subject, err)

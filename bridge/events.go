@@ -52,8 +52,11 @@ func eventBody(e *queue.Event) []byte {
 	if e.Outcome != 0 {
 		j.Outcome = e.Outcome.String()
 	}
-	if e.Letter != nil {
+	switch {
+	case e.Letter != nil:
 		j.Reason = e.Letter.Reason.String()
+	case e.Reason != 0:
+		j.Reason = e.Reason.String()
 	}
 	body, err := json.Marshal(j)
 	if err != nil { // strings and numbers only
@@ -91,7 +94,7 @@ func (b *Bridge) note(e *durable.Event) {
 		b.log.Warn("message died", append(attrs, "reason", e.Letter.Reason.String(), "attempts", e.Attempt,
 			"error", e.Error, "dlq", e.DLQ, "dlq_sequence", e.DLQSeq)...)
 	case queue.EventDropped:
-		b.log.Warn("message dropped", append(attrs, "attempts", e.Attempt, "error", e.Error)...)
+		b.log.Warn("message dropped", append(attrs, "reason", e.Reason.String(), "attempts", e.Attempt, "error", e.Error)...)
 	case queue.EventDLQFull:
 		b.log.Warn("dead-letter queue is full", append(attrs, "dlq", e.DLQ)...)
 	case queue.EventCreated, queue.EventUpdated, queue.EventPaused, queue.EventResumed:

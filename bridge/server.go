@@ -61,6 +61,9 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 	if s.server, err = server.NewServer(opts); err != nil {
 		return nil, fmt.Errorf("nats-server: %w", err)
 	}
+	if cfg.Account == "" && len(opts.Accounts) > 1 {
+		cfg.Logger.Warn("the server has accounts and Dsend serves the global one: set server.account", "file", cfg.File)
+	}
 	log := &serverLog{log: cfg.Logger, fatal: make(chan string, 1)}
 	s.server.SetLoggerV2(log, opts.Debug, opts.Trace, false)
 	s.server.Start()

@@ -32,19 +32,26 @@ func (j *janitor) compact(ctx context.Context, p part) {
 // once that is durable. When the last Carry is answered, everything that was
 // said before it has been read, so nobody needs the generation.
 func (j *janitor) replace(ctx context.Context, p part) error {
-	if p.live > 0 {
-		if err := j.carry(ctx, p); err != nil {
-			return err
-		}
+	if err := j.carry(ctx, p); err != nil {
+		return err
 	}
 	// What is not a message goes alone: see worker.step.
 	if _, err := j.do(ctx, item{urgent: true, op: &queue.Carry{Through: p.last, Finish: true}}); err != nil {
 		return err
 	}
-	if err := j.log.Drop(p.first); err != nil {
+	var left int64
+	err := j.view(ctx, item{urgent: true, view: func(*queue.State) {
+		if left = j.usage.parts[0].live; left == 0 {
+			j.clean(j.usage.drop())
+		}
+	}})
+	switch {
+	case err != nil:
 		return err
+	case left != 0:
+		return fmt.Errorf("%d bytes of messages were not carried forward", left)
 	}
-	return j.view(ctx, item{urgent: true, view: func(*queue.State) { j.clean(j.usage.drop()) }})
+	return j.log.Drop(p.first)
 }
 
 // carry carries the messages of a generation forward, a bounded amount per

@@ -32,13 +32,14 @@ func agree(t testing.TB, s *Store) {
 func miscount(s *Store) (err error) {
 	return errors.Join(s.View(background, func(state *queue.State) {
 		right := newUsage(0, s.log.Generations(), state.Spans())
-		if right.live != s.usage.live || len(right.parts) < len(s.usage.parts)-1 {
+		gone := len(right.parts) - len(s.usage.parts) // one may be about to be dropped
+		if right.live != s.usage.live || gone < 0 {
 			err = fmt.Errorf("the store counts %+v, right is %+v", s.usage, right)
 			return
 		}
-		for i, p := range s.usage.parts[len(s.usage.parts)-len(right.parts):] { // one may just be dropped
-			if p.first != right.parts[i].first || p.live != right.parts[i].live {
-				err = fmt.Errorf("the store counts %+v, right is %+v", p, right.parts[i])
+		for i, p := range s.usage.parts {
+			if is := right.parts[i+gone]; p.first != is.first || p.live != is.live {
+				err = fmt.Errorf("the store counts %+v, right is %+v", p, is)
 			}
 		}
 	}), err)
@@ -173,6 +174,24 @@ func same(t *testing.T, before, after map[string][]queue.Entry, when string) {
 	}
 }
 
+// A generation of which something is needed is not dropped, whatever happens.
+func TestNothingNeededIsDropped(t *testing.T) {
+	play(t, func(t *testing.T) {
+		log := newMemLog()
+		s, _ := open(t, log, small(log))
+		do(t, s, publish("needed"))
+		must(t, s.View(t.Context(), func(state *queue.State) { s.usage.parts[0].live++ })) // a miscount
+		litter(t, s)
+		<-s.Done()
+		if err := s.Err(); err == nil || !strings.Contains(err.Error(), "1 bytes of messages were not carried") {
+			t.Errorf("the error is %v", err)
+		}
+		if log.count("Drop") != 0 {
+			t.Error("it was dropped")
+		}
+	})
+}
+
 // A log that a crash has left too large is compacted at the next start, even
 // if nothing happens.
 func TestALargeLogIsCompactedAtStart(t *testing.T) {
@@ -231,6 +250,32 @@ func TestIDsDoNotKeepTheDiskBusy(t *testing.T) {
 			if r := do(t, s, again); r.Duplicate {
 				t.Error("an id was remembered for more than its time")
 			}
+		}
+	})
+}
+
+// A message that is carried forward between its look-up and the reading is
+// looked up again.
+func TestAMessageMovesWhileItIsRead(t *testing.T) {
+	play(t, func(t *testing.T) {
+		log, s, _ := aged(t, "q")
+		e, err := s.Entry(t.Context(), "q", 1)
+		must(t, err)
+		carry := &queue.Carry{Through: e.Place.Commit}
+		data := make([]byte, e.Size)
+		must(t, log.Read(e.Place.Commit, e.Place.Offset, data))
+		carry.Add(e.Place.Commit, e.Place.Offset, data)
+		log.reading = func() {
+			log.reading = nil
+			submit(t, s, carry)
+			synctest.Wait()
+			log.failNext("Read", 1) // it was dropped
+		}
+		now, m, err := s.Message(t.Context(), "q", 1)
+		must(t, err)
+		sameBody(t, m, "the body in q")
+		if now.Place == e.Place || log.faults() != 1 {
+			t.Errorf("it was at %v, it is at %v; %d reads failed", e.Place, now.Place, log.faults())
 		}
 	})
 }

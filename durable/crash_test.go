@@ -41,8 +41,10 @@ func (l *crashLog) call(do func() error) error {
 	return do()
 }
 
-func (l *crashLog) Append(data []byte) error { return l.call(func() error { return l.Log.Append(data) }) }
-func (l *crashLog) Drop(first uint64) error  { return l.call(func() error { return l.Log.Drop(first) }) }
+func (l *crashLog) Append(data []byte) error {
+	return l.call(func() error { return l.Log.Append(data) })
+}
+func (l *crashLog) Drop(first uint64) error { return l.call(func() error { return l.Log.Drop(first) }) }
 
 func (l *crashLog) Sync() error {
 	return l.call(func() error {

@@ -58,6 +58,26 @@ func TestTheLogDoesNotOutgrowCompaction(t *testing.T) {
 	})
 }
 
+// The janitor looks at the clock and at the disk, too. It never waits for what
+// waits for it.
+func TestTheJanitorDoesNotWaitForWhatItHoldsUp(t *testing.T) {
+	for range 20 {
+		play(t, func(t *testing.T) {
+			_, s, r, free := stuck(t)
+			for range 200 {
+				submit(t, s, publish(strings.Repeat("x", 200)), &queue.Purge{Name: "q"})
+				synctest.Wait()
+			}
+			time.Sleep(2 * doubtInterval)
+			free()
+			synctest.Wait()
+			if n := len(r.answers()); n < 400 {
+				t.Errorf("%d of 400 ops are done", n)
+			}
+		})
+	}
+}
+
 // Who closes the store does not wait for compaction to make room.
 func TestCloseWhileCrowded(t *testing.T) {
 	play(t, func(t *testing.T) {

@@ -5,8 +5,8 @@
 //	Do, View ────────┤    ┌───────────────────────────┐    │
 //	                 └──► │ loop: take all that came,  │    ├─► Speaker.Speak (with bodies)
 //	                      │ step, match, write, sync   │ ─► │
-//	janitor ◄── drop ──── │ (group commit)             │    ├─► Speaker.Events
-//	  └─── carry ───────► └───────────────────────────┘    │
+//	janitor ◄── oldest ── │ (group commit)             │    ├─► Speaker.Events
+//	  └──── carry ──────► └───────────────────────────┘    │
 //	                                │                      └── speaking goroutine
 //	                                ▼
 //	                               Log
@@ -21,24 +21,47 @@
 // Records that nobody waits for (a plain ack) ride along with the next commit,
 // and wait for it AckInterval at the most.
 //
+// The log is to have 2 × what is needed of it and 64 MiB at the most. What is
+// needed are messages, queues, and message ids for their time. The janitor
+// carries what is needed of the oldest generation forward and drops it. Where
+// it does not keep up, what comes in waits for it (see usage), so that the log
+// does not grow: it may be above the bound only because something large was
+// removed just now.
+//
+// The State's time is wall time when the store is opened, and from then on what
+// has passed: it does not jump with the wall clock, and does not go back over a
+// restart.
+//
 // # What it assumes
 //
 // The Log is append-only, proves its entries by checksum, and after Sync
-// returned nil keeps them through a power cut.
+// returned nil keeps them through a power cut. The Speaker does not wait.
 //
 // # When something fails
 //
 //	write or sync failed     the store is over: nothing of that commit is said, Done
-//	                         is closed, Err says why. The process must end; recovery
-//	                         on the next start decides what of it is there.
+//	                         is closed, Err says why, and so does what is asked of it
+//	                         later. The process must end; recovery on the next start
+//	                         decides what of the commit is there.
+//	a body that is damaged   the same: damaged bytes are never delivered, and nothing is
+//	                         said after them. Who looks at one (Message) is told so, and
+//	                         the store goes on.
+//	compaction failed        the same: the log would grow until the disk is full
 //	too much waits           Submit returns ErrBusy for publishes; nothing else is refused
 //	disk nearly full         publishes are refused by the State (Space) until room is back
-//	a body that is damaged   as a failed write: damaged bytes are never delivered
+//	a log that is not whole  Open refuses it, with a sentence
 //
 // # Who owns what
 //
 // The loop owns State, Log.Append and Log.Sync, and the count of what the log
 // still needs. The speaking goroutine reads bodies and calls the Speaker, in
-// the order of the commits. The janitor drops old generations of the log. Open
-// starts the three, Close joins them.
+// the order of the commits. The janitor scans and drops old generations of the
+// log, and does so only when everything that was said before has been read;
+// what it asks of the loop goes before what has come in. Open starts the three,
+// Close joins them.
+//
+// Memory is bounded by MaxWaiting, Cache, and a few commits of about 1 MiB
+// beside what the State holds. Bodies of a backlog are read when they are
+// delivered, one piece of about 1 MiB at a time; that the disk reads ahead is
+// the kernel's business.
 package durable

@@ -36,7 +36,7 @@ func oneFault(t *testing.T, call string, n int, seed uint64) (happened bool) {
 		log.failNext(call, n)
 		st, random := &storm{s: s, c: c}, rand.New(rand.NewPCG(seed, 0))
 		for range 250 {
-			st.blow(gust{random.IntN(16), random.IntN(100), random.IntN(400)})
+			st.blow(gust{random.IntN(18), random.IntN(100), random.IntN(400)})
 			if random.IntN(3) == 0 {
 				time.Sleep(time.Duration(random.IntN(10)) * time.Second)
 			}

@@ -127,6 +127,19 @@ func TestAPlainAckIsDurableWithinTheInterval(t *testing.T) {
 	})
 }
 
+// A commit that is full is made, though nobody waits for what is in it.
+func TestAFullCommitDoesNotWait(t *testing.T) {
+	w := worker{Store: &Store{cfg: Config{AckInterval: time.Hour}}, b: &batch{}, items: make([]item, 1)}
+	w.b.out.Records = []byte("an ack")
+	if w.lazy(1) {
+		t.Error("it waits, with more to come")
+	}
+	w.next = 1
+	if !w.lazy(1) {
+		t.Error("it does not wait")
+	}
+}
+
 func TestAPlainAckRidesAlong(t *testing.T) {
 	play(t, func(t *testing.T) {
 		log, s, r := holding(t, 1)

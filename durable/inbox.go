@@ -14,7 +14,7 @@ type item struct {
 	bytes  int64              // of the publishes that were submitted with it
 	reply  chan<- queue.Reply // of Do
 	view   func(*queue.State)
-	urgent bool // goes before what has come in: of the janitor
+	urgent bool // goes before what has come in: the janitor's, which that may be waiting for
 }
 
 // keepItems is up to how many items an inbox keeps its memory: more is given

@@ -33,7 +33,7 @@ func (j *janitor) work(ctx context.Context) {
 		case <-space.C:
 			j.watch()
 		case <-doubt.C:
-			_ = j.View(ctx, func(*queue.State) { j.clean(true) }) // it is ending, otherwise
+			_ = j.view(ctx, item{urgent: true, view: func(*queue.State) { j.clean(true) }}) // it is ending, otherwise
 		case p := <-j.sweep:
 			j.compact(ctx, p)
 		}

@@ -17,6 +17,7 @@ var errDisk = errors.New("the disk is broken")
 type memLog struct {
 	size     int64        // of a generation: the next Append begins a new one
 	boundary func(string) // is called after each Append, Sync and Drop: a place to crash
+	reading  func()       // is called before each Read
 
 	mu       sync.Mutex
 	gens     []memGen
@@ -240,6 +241,9 @@ func (l *memLog) generation(commit uint64) int {
 }
 
 func (l *memLog) Read(commit uint64, off uint32, p []byte) error {
+	if l.reading != nil {
+		l.reading()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if commit > l.synced {

@@ -48,8 +48,14 @@ type client struct {
 	mu       sync.Mutex
 	p        promise
 	answered int      // publishes
+	known    []known  // messages that were stored in q
 	held     []Spoken // deliveries that may be answered, late ones too
 	dead     []uint64 // numbers in the DLQ
+}
+
+type known struct {
+	seq  uint64
+	body string
 }
 
 func newClient() *client { return &client{p: newPromise()} }
@@ -72,7 +78,35 @@ func (c *client) asks(op queue.Op) {
 		if op.Verb == queue.Ack {
 			c.p.ending[string(op.Reply)] = true
 		}
+	case *queue.Delete:
+		c.p.ending[c.body(op.Seq)] = true
+	case *queue.Purge, *queue.Remove: // of queue p
+		for body := range c.p.asked {
+			if body[0] == 'p' {
+				c.p.ending[body] = true
+			}
+		}
 	}
+}
+
+// body gives the body of a message of q.
+func (c *client) body(seq uint64) string {
+	for _, k := range c.known {
+		if k.seq == seq {
+			return k.body
+		}
+	}
+	return ""
+}
+
+// message gives the number of one that was stored in q; false if there is none.
+func (c *client) message(i int) (seq uint64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) == 0 {
+		return 0, false
+	}
+	return c.known[i%len(c.known)].seq, true
 }
 
 func (c *client) Replies(all []queue.Reply) {
@@ -84,6 +118,13 @@ func (c *client) Replies(all []queue.Reply) {
 			c.answered++
 			if r.Err == nil && !r.Duplicate {
 				c.p.stored[string(op.Reply)] = true
+				if op.Queue == "q" {
+					c.known = append(c.known, known{r.Seq, string(op.Reply)})
+				}
+			}
+		case *queue.Delete:
+			if r.Err == nil {
+				c.p.ended[c.body(op.Seq)] = true
 			}
 		case *queue.Answer:
 			if op.Verb == queue.Ack && (r.Result == queue.ResultOK || r.Result == queue.ResultLate) {
@@ -100,6 +141,9 @@ func (c *client) Speak(all []Spoken) {
 		if s.Status == 0 {
 			copied := *s.Speech
 			s.Speech = &copied
+			if s.Letter != nil && s.Letter.OriginQueue != "q" { // nobody else may be writing it
+				panic("a letter from nowhere")
+			}
 			c.held = append(c.held, s)
 		}
 	}
@@ -110,6 +154,9 @@ func (c *client) Events(all []Event) {
 	defer c.mu.Unlock()
 	for _, e := range all {
 		if e.Kind == queue.EventDied {
+			if e.Letter.OriginQueue != "q" {
+				panic("a letter from nowhere")
+			}
 			c.dead = append(c.dead, e.DLQSeq)
 		}
 	}

@@ -1,7 +1,9 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,7 +22,7 @@ type gust struct {
 
 var gusts = rapid.Custom(func(t *rapid.T) gust {
 	return gust{
-		rapid.IntRange(0, 15).Draw(t, "what"), rapid.IntRange(0, 99).Draw(t, "which"),
+		rapid.IntRange(0, 17).Draw(t, "what"), rapid.IntRange(0, 99).Draw(t, "which"),
 		rapid.SampledFrom([]int{0, 1, 50, 200, 700}).Draw(t, "size"),
 	}
 })
@@ -54,6 +56,27 @@ func (st *storm) blow(g gust) {
 		st.submit(&queue.Kill{Name: "q", Seq: uint64(1 + g.which%(st.n+1)), Error: "storm"})
 	case 15:
 		st.submit(&queue.Pause{Name: "q", Pause: g.which%2 == 0})
+	case 16:
+		if seq, ok := st.c.message(g.which); ok {
+			st.submit(&queue.Delete{Name: "q", Seq: seq})
+		}
+	case 17:
+		st.other(g)
+	}
+}
+
+// other does something to another queue, whose messages may all be removed.
+func (st *storm) other(g gust) {
+	switch g.which % 5 {
+	case 0:
+		st.submit(&queue.Purge{Name: "p", Keep: uint64(g.which % 3)})
+	case 1:
+		st.submit(&queue.Remove{Name: "p"})
+	default:
+		st.n++
+		p := publish(fmt.Sprintf("p%d:%s", st.n, strings.Repeat("x", g.size)))
+		p.Queue, p.Reply, p.Delay = "p", p.Body, time.Duration(g.which%2)*time.Hour
+		st.submit(p)
 	}
 }
 
@@ -94,69 +117,112 @@ func (st *storm) submit(op queue.Op) {
 	_ = st.s.Submit([]queue.Op{op}, 0) // refused after a failure
 }
 
-// moment is a crash: what the disk has, and what was promised.
+// moments are crashes: what the disk has, and what was promised.
+type moments struct {
+	log   *memLog
+	c     *client
+	every int64 // boundary is one
+
+	boundaries atomic.Int64 // of two goroutines
+	all        chan moment
+}
+
 type moment struct {
 	log  *memLog
 	p    promise
 	what string
 }
 
-// A storm over a log in memory, crashed at the boundaries of its writes, with
-// compaction at work: what was promised holds at each of them.
+// crashes has a log crash, again and again, while it goes on.
+func crashes(log *memLog, c *client, every int64) *moments {
+	m := &moments{log: log, c: c, every: every, all: make(chan moment, 10_000)}
+	log.boundary = m.at
+	return m
+}
+
+func (m *moments) at(call string) {
+	if m.boundaries.Add(1)%m.every != 0 {
+		return
+	}
+	unsynced := m.log.unsynced()
+	for n := range unsynced + 1 {
+		p := m.c.promised() // before: it must be there. After: it may be
+		crash := m.log.crash(n)
+		after := m.c.promised()
+		p.ending, p.asked = after.ending, after.asked
+		m.all <- moment{crash, p, fmt.Sprintf("boundary %d, behind %s, with %d of %d commits that were not synced",
+			m.boundaries.Load(), call, n, unsynced)}
+	}
+}
+
+// kept proves that each promise was kept.
+func (m *moments) kept() error {
+	close(m.all)
+	for m := range m.all {
+		if err := m.p.kept(m.log); err != nil {
+			return fmt.Errorf("crash at %s: %w", m.what, err)
+		}
+	}
+	return nil
+}
+
+// rage has a storm over a log in memory, with compaction at work, and crashes.
+func rage(gusts []gust, cache, every int64) error {
+	log, c := newMemLog(), newClient()
+	cfg := config(c)
+	cfg.Cache, cfg.slack, log.size = cache, 512, 512
+	crashes := crashes(log, c, every)
+	s, err := Open(log, cfg)
+	if err != nil {
+		return err
+	}
+	st := &storm{s: s, c: c}
+	for _, g := range gusts {
+		st.blow(g)
+		if g.which%3 == 0 {
+			time.Sleep(time.Duration(g.which) * 100 * time.Millisecond)
+		} else if g.which%3 == 1 {
+			synctest.Wait()
+		}
+	}
+	time.Sleep(time.Second)
+	if err := errors.Join(miscount(s), s.Close()); err != nil {
+		return err
+	}
+	if c.answered != st.n {
+		return fmt.Errorf("%d of %d publishes were answered", c.answered, st.n)
+	}
+	if len(log.breaches) > 0 {
+		return errors.New(log.breaches[0])
+	}
+	return crashes.kept()
+}
+
+// What was promised holds at each crash, whatever happens.
 func TestStorm(t *testing.T) {
 	play(t, func(t *testing.T) {
 		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {
-			log, c := newMemLog(), newClient()
-			cfg := config(c)
-			log.size, cfg.slack = 512, 512
-			cfg.Cache = rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "cache")
-			moments := make(chan moment, 10_000) // of two goroutines
-			var boundaries atomic.Int64
-			every := rapid.Int64Range(5, 15).Draw(t, "every") // to prove all would take minutes
-			log.boundary = func(at string) {
-				if boundaries.Add(1)%every != 0 {
-					return
-				}
-				unsynced := log.unsynced()
-				for n := range unsynced + 1 {
-					p := c.promised() // before: it must be there. After: it may be
-					crash := log.crash(n)
-					p.ending, p.asked = c.promised().ending, c.promised().asked
-					moments <- moment{crash, p, fmt.Sprintf("%s, with %d of %d commits that were not synced", at, n, unsynced)}
-				}
-			}
-			s, err := Open(log, cfg)
-			if err != nil {
+			all := rapid.SliceOfN(gusts, 120, 120).Draw(t, "gusts")
+			cache := rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "cache")
+			every := rapid.Int64Range(7, 15).Draw(t, "every") // to prove all would take minutes
+			if err := rage(all, cache, every); err != nil {
 				t.Fatal(err)
-			}
-			st := &storm{s: s, c: c}
-			for _, g := range rapid.SliceOfN(gusts, 120, 120).Draw(t, "gusts") {
-				st.blow(g)
-				if g.which%3 == 0 {
-					time.Sleep(time.Duration(g.which) * 100 * time.Millisecond)
-				} else if g.which%3 == 1 {
-					synctest.Wait()
-				}
-			}
-			time.Sleep(time.Second)
-			if err := miscount(s); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if c.answered != st.n {
-				t.Fatalf("%d of %d publishes were answered", c.answered, st.n)
-			}
-			close(moments)
-			for m := range moments {
-				if err := m.p.kept(m.log); err != nil {
-					t.Fatalf("crash at %s: %v", m.what, err)
-				}
-			}
-			for _, b := range log.breaches {
-				t.Fatal(b)
 			}
 		})
+	})
+}
+
+// What was promised holds at each boundary of one long storm.
+func TestEveryBoundary(t *testing.T) {
+	play(t, func(t *testing.T) {
+		const seed = 3
+		random := rand.New(rand.NewPCG(seed, 0))
+		all := make([]gust, 200)
+		for i := range all {
+			all[i] = gust{random.IntN(18), random.IntN(100), random.IntN(400)}
+		}
+		if err := rage(all, 0, 1); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
 	})
 }

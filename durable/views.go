@@ -27,6 +27,12 @@ func (s *Store) Entry(ctx context.Context, name string, seq uint64) (queue.Entry
 	return look(ctx, s, func(state *queue.State) (queue.Entry, *queue.Error) { return state.Entry(name, seq) })
 }
 
+// Holders are the client processes that hold messages.
+func (s *Store) Holders(ctx context.Context) (peers []string, err error) {
+	err = s.View(ctx, func(state *queue.State) { peers = state.Holders() })
+	return peers, err
+}
+
 // look asks the state something that it may refuse.
 func look[T any](ctx context.Context, s *Store, ask func(*queue.State) (T, *queue.Error)) (got T, err error) {
 	var refused *queue.Error

@@ -22,6 +22,8 @@ type object = map[string]any
 
 func describe(t reflect.Type) object {
 	switch {
+	case t.Kind() == reflect.Pointer:
+		return object{"oneOf": []object{describe(t.Elem()), {"type": "null"}}}
 	case t == reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
 	case t == reflect.TypeFor[time.Duration]():
@@ -34,8 +36,6 @@ func describe(t reflect.Type) object {
 		return object{"type": "object"}
 	}
 	switch t.Kind() {
-	case reflect.Pointer:
-		return object{"oneOf": []object{describe(t.Elem()), {"type": "null"}}}
 	case reflect.Slice:
 		return object{"type": "array", "items": describe(t.Elem())}
 	case reflect.Map:

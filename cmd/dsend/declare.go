@@ -23,13 +23,41 @@ func (n *node) reload(ctx context.Context) ([]string, error) {
 	if len(immutable) > 0 {
 		return nil, fmt.Errorf("cannot change while running: %s", strings.Join(immutable, ", "))
 	}
+	again, err := n.missing(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
 	if err := n.declare(ctx, cfg); err != nil {
 		return nil, err
 	}
+	changes = append(changes, again...)
 	n.setLevel(cfg)
 	n.cfg = cfg
 	for _, c := range changes {
 		n.log.Info("reloaded", "change", c)
+	}
+	return changes, nil
+}
+
+// missing are the queues that the configuration has had before, and that were
+// removed since.
+func (n *node) missing(ctx context.Context, cfg *config.Config) (changes []string, err error) {
+	infos, err := n.store.Infos(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, info := range infos {
+		there[info.Name] = true
+	}
+	before := map[string]bool{}
+	for _, q := range n.cfg.Queues {
+		before[q.Name] = true
+	}
+	for _, q := range cfg.Queues {
+		if before[q.Name] && !there[q.Name] {
+			changes = append(changes, "queues."+q.Name+": was removed, made again")
+		}
 	}
 	return changes, nil
 }

@@ -100,7 +100,11 @@ func (x *change) run(ctx context.Context, l *link, wanted []admin.Pick) error {
 // plan is how many letters may be taken, and how fast. Where they end the server
 // says, page by page.
 func (x *change) plan() dlq.Plan {
-	return dlq.Plan{Limit: x.picks.limit, Rate: x.rate, Before: math.MaxUint64, Began: time.Now().UnixNano()}
+	rate := x.rate
+	if x.dryRun {
+		rate = 0 // a look does not wait
+	}
+	return dlq.Plan{Limit: x.picks.limit, Rate: rate, Before: math.MaxUint64, Began: time.Now().UnixNano()}
 }
 
 // pages goes through one pick, as fast as the plan allows.

@@ -22,7 +22,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal is not waited for
 	a := &app{
-		in: os.Stdin, out: bufio.NewWriter(os.Stdout), err: os.Stderr, env: os.Getenv, now: time.Now,
+		in: &interruptible{ctx: ctx, in: os.Stdin}, out: bufio.NewWriter(os.Stdout), err: os.Stderr, env: os.Getenv, now: time.Now,
 		asks:  isTerminal(os.Stdin) && isTerminal(os.Stderr),
 		shows: isTerminal(os.Stdout),
 		signals: func(c chan<- os.Signal) (off func()) {

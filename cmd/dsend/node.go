@@ -142,9 +142,6 @@ func (n *node) startHTTP(context.Context) (func() error, error) {
 }
 
 func (n *node) startServer(context.Context) (func() error, error) {
-	if n.cfg.Server.Leaf != "" {
-		return nil, errors.New("server.leaf: this version embeds its server and cannot attach to another one")
-	}
 	server, err := bridge.StartServer(bridge.ServerConfig{
 		Listen: n.cfg.Server.Listen, File: n.cfg.Server.Config, Account: n.cfg.Server.Account, Logger: n.log,
 	})

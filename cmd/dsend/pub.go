@@ -33,6 +33,9 @@ BODY the message is empty. --json prints the answer, with --count an array of th
 		if err != nil {
 			return err
 		}
+		if c.Flags().Changed("count") && p.count == 0 {
+			return usagef("--count 0 publishes nothing")
+		}
 		return a.remote(func(ctx context.Context, l *link, args []string) error {
 			m.Subject = l.prefix + ".publish." + args[0]
 			return p.run(ctx, l, m)
@@ -116,7 +119,19 @@ func (p *publish) run(ctx context.Context, l *link, m *nats.Msg) error {
 		return errors.Join(showJSON(p.a, each(acks)), err)
 	}
 	if len(acks) > 0 {
-		_, failed := fmt.Fprintf(p.a.out, "%s stored in %s\n", some(len(acks), "message"), acks[0].Stream)
+		known := 0
+		for _, ack := range acks {
+			if ack.Duplicate {
+				known++
+			}
+		}
+		_, failed := fmt.Fprintf(p.a.out, "%s stored in %s", some(len(acks)-known, "message"), acks[0].Stream)
+		if known > 0 && failed == nil {
+			_, failed = fmt.Fprintf(p.a.out, ", %d %s there already", known, map[bool]string{true: "was", false: "were"}[known == 1])
+		}
+		if failed == nil {
+			_, failed = fmt.Fprintln(p.a.out)
+		}
 		err = errors.Join(err, failed)
 	}
 	return err

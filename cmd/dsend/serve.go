@@ -35,6 +35,11 @@ them again; SIGINT or SIGTERM stops in order.`,
 		load := func() (*config.Config, error) {
 			return config.Load(config.Options{File: file, Env: os.Environ(), Flags: c.Flags()})
 		}
+		for _, name := range []string{"server", "context", "timeout", "json"} {
+			if c.Flags().Changed(name) {
+				return usagef("--%s is for commands that ask a server; this one is it", name)
+			}
+		}
 		cfg, err := load()
 		if err != nil {
 			return err
@@ -58,12 +63,22 @@ func greet(w io.Writer, n *node) {
 	if n.http != nil {
 		fmt.Fprintf(w, "  health and metrics on  http://%s\n", n.http.Addr())
 	}
+	at, prefix, name := "", "", "orders"
+	if url := n.server.URL(); url != "nats://127.0.0.1:4222" {
+		at = " -s " + url
+	}
+	if n.cfg.Prefix != "dsend" {
+		prefix = " --prefix " + n.cfg.Prefix
+	}
+	if !n.cfg.AutoCreate && len(n.cfg.Queues) > 0 {
+		name = n.cfg.Queues[0].Name
+	}
 	fmt.Fprintf(w, `
 try
-  nats request %[1]s.publish.orders 'hello'
-  nats reply %[1]s.work.orders --queue workers 'done'
-  dsend queue ls
-`, n.cfg.Prefix)
+  nats%[1]s request %[2]s.publish.%[3]s 'hello'
+  nats%[1]s reply %[2]s.work.%[3]s --queue workers 'done'
+  dsend%[1]s%[4]s queue ls
+`, at, n.cfg.Prefix, name, prefix)
 	if f, ok := w.(interface{ Flush() error }); ok {
 		_ = f.Flush() // whoever reads stdout may be gone; the log goes on
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -39,4 +41,30 @@ func (a *app) confirm(force bool, question string, args ...any) error {
 		return nil
 	}
 	return errDeclined
+}
+
+// interruptible is a reader that gives up when ctx ends: a signal must not wait
+// for somebody to press Enter.
+type interruptible struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	read, buf := make(chan result, 1), make([]byte, len(p))
+	go func() { // ends with the read, or with the process
+		n, err := r.in.Read(buf)
+		read <- result{n, err}
+	}()
+	select {
+	case got := <-read:
+		copy(p, buf[:got.n])
+		return got.n, got.err
+	case <-r.ctx.Done():
+		return 0, context.Cause(r.ctx)
+	}
 }

@@ -71,7 +71,7 @@ func (j *job) run() (interrupted bool, err error) {
 	c.Stdin = bytes.NewReader(j.m.Data)
 	c.Stdout, c.Stderr = j.out, io.MultiWriter(&j.tail, j.err)
 	c.Env = append(c.Environ(), j.environment()...)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.SysProcAttr = ownGroup()
 	c.WaitDelay = time.Second // for pipes that its own children hold open
 	if err := c.Start(); err != nil {
 		return false, err

@@ -101,11 +101,7 @@ func (s *State) drop(m *message, reason dlq.Reason, f failure, out *Out) {
 	q, seq, attempt := m.q, m.seq, m.attempt
 	emit(s, out, removeRecord{m.identity()})
 	q.totals.Dropped++
-	text := reason.String()
-	if f.text != "" {
-		text += ": " + f.text
-	}
-	out.tell(Event{Kind: EventDropped, At: s.now, Queue: q.name, Seq: seq, Attempt: attempt, Error: text})
+	out.tell(Event{Kind: EventDropped, At: s.now, Queue: q.name, Seq: seq, Attempt: attempt, Reason: reason, Error: f.text})
 }
 
 // postpone keeps a message that cannot die yet out of delivery: the

@@ -87,13 +87,9 @@ func (m *model) deadLetterQueue(q *mQueue) *mQueue {
 func (m *model) die(x *mMessage, reason dlq.Reason, f failure) {
 	q := m.numbered(x.queue)
 	if x.letter != nil || !q.settings.DeadLetter.Enabled {
-		text := reason.String()
-		if f.text != "" {
-			text += ": " + f.text
-		}
 		m.discard(x)
 		q.totals.Dropped++
-		m.tell(Event{Kind: EventDropped, Queue: q.name, Seq: x.seq, Attempt: x.attempt, Error: text})
+		m.tell(Event{Kind: EventDropped, Queue: q.name, Seq: x.seq, Attempt: x.attempt, Reason: reason, Error: f.text})
 		return
 	}
 	to := m.deadLetterQueue(q)

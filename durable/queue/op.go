@@ -100,6 +100,7 @@ type Interest struct {
 type Peer struct {
 	Peer    string
 	Present bool
+	Grace   time.Duration // 0 is the State's
 }
 
 // Source is who declared a queue.

@@ -169,6 +169,7 @@ type Event struct {
 	Seq     uint64
 	Attempt uint32
 	Outcome dlq.Outcome   // of retried
+	Reason  dlq.Reason    // of dropped
 	Delay   time.Duration // of retried
 	Error   string
 	Count   int    // of purged and removed

@@ -88,8 +88,21 @@ func (s *State) peerChanged(op *Peer) {
 	case op.Present:
 		s.alarms.Remove(p)
 	case !p.bell.Scheduled():
-		s.alarms.Set(p, s.now+int64(s.cfg.Grace))
+		s.alarms.Set(p, s.now+int64(cmp.Or(op.Grace, s.cfg.Grace)))
 	}
+}
+
+// Holders are the peers that hold messages, by name. After a restart, who of
+// them is still there is to be told by Peer.
+func (s *State) Holders() []string {
+	var names []string
+	for name, p := range s.peers.m {
+		if len(p.held) > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // ring ends what a peer waits for, and fails what it holds: it is gone for

@@ -47,7 +47,7 @@ func (r *runs) live() []run { return r.list[r.head:] }
 func (r *runs) push(b run) {
 	r.n++
 	if r.last >= r.head && r.last < len(r.list) && r.list[r.last].joins(&b) {
-		r.list[r.last].n++
+		r.extend(r.last)
 		return
 	}
 	live := r.live()
@@ -56,11 +56,22 @@ func (r *runs) push(b run) {
 		i = sort.Search(i, func(k int) bool { return live[k].seq > b.seq })
 	}
 	if i > 0 && live[i-1].joins(&b) {
-		live[i-1].n++
-		r.last = r.head + i - 1
+		r.extend(r.head + i - 1)
 		return
 	}
 	r.insert(i, b)
+}
+
+// extend adds the next message to the run at a place of the list. Gaps behind
+// it go before it first: the numbers of a gap lie between its neighbours'.
+func (r *runs) extend(k int) {
+	for ; k+1 < len(r.list) && r.list[k+1].n == 0; k++ {
+		r.list[k+1] = r.list[k]
+		r.list[k] = run{seq: r.list[k+1].seq}
+	}
+	r.list[k].n++
+	r.last = k
+	r.tidy()
 }
 
 // insert puts b before the i-th run in use: into a gap there, or moving the

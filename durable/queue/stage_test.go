@@ -143,7 +143,7 @@ func event(e Event) string {
 		return strings.TrimSuffix(fmt.Sprintf("! %s %d died (%s) after attempt %d, is %s %d: %s",
 			e.Queue, e.Seq, e.Letter.Reason, e.Attempt, e.DLQ, e.DLQSeq, e.Error), ": ")
 	case EventDropped:
-		return fmt.Sprintf("! %s %d dropped after attempt %d: %s", e.Queue, e.Seq, e.Attempt, e.Error)
+		return strings.TrimSuffix(fmt.Sprintf("! %s %d dropped after attempt %d: %s: %s", e.Queue, e.Seq, e.Attempt, e.Reason, e.Error), ": ")
 	case EventDLQFull:
 		return fmt.Sprintf("! %s %d cannot die, %s is full", e.Queue, e.Seq, e.DLQ)
 	case EventLateAck:

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -25,6 +26,7 @@ func (w *world) settle() {
 	w.twinOut = &Out{}
 	w.twin.Begin(w.last+1, w.now, w.twinOut)
 	w.agreeOnWords(out, twin)
+	w.count(out)
 	for _, sp := range out.Speech {
 		if sp.Status == 0 {
 			w.hears(sp)
@@ -61,6 +63,31 @@ func (w *world) tick() {
 	w.hear()
 	w.check(w.t)
 	w.agree()
+}
+
+// count keeps the account of the log that its owner keeps, and compares it with
+// what the messages need.
+func (w *world) count(out *Out) {
+	w.t.Helper()
+	for _, h := range out.Held {
+		w.needed[h.Commit] += h.Bytes
+	}
+	for _, f := range out.Freed {
+		w.needed[f.Commit] -= f.Bytes
+	}
+	maps.DeleteFunc(w.needed, func(_ uint64, bytes int64) bool { return bytes == 0 })
+	if spans := w.spans(); !maps.Equal(w.needed, spans) {
+		w.fatalf("the account of the log is %v, the messages need %v", w.needed, spans)
+	}
+}
+
+// spans is how many bytes the messages need of each commit.
+func (w *world) spans() map[uint64]int64 {
+	spans := map[uint64]int64{}
+	for s := range w.state.Spans() {
+		spans[s.Commit] += s.Bytes
+	}
+	return spans
 }
 
 func (w *world) keep() {
@@ -107,6 +134,9 @@ func (w *world) crash(s snapshot) {
 	w.log = slices.DeleteFunc(w.log, func(e entry) bool { return e.number > s.commit })
 	w.states = slices.DeleteFunc(w.states, func(o snapshot) bool { return o.commit > s.commit })
 	w.last = s.commit
+	w.needed = w.spans()
+	w.out.Held, w.out.Freed = nil, nil // that account begins with what is there
+	w.twinOut.Held, w.twinOut.Freed = nil, nil
 	cfg := w.model.cfg
 	w.model = s.model.clone()
 	w.model.cfg = cfg
@@ -116,6 +146,19 @@ func (w *world) crash(s snapshot) {
 	}
 	w.deliveries = slices.DeleteFunc(w.deliveries, func(d delivered) bool { return d.commit > s.commit })
 	w.agree()
+}
+
+// readAll reads every message from the log: none may be in what was dropped.
+func (w *world) readAll() {
+	w.t.Helper()
+	for _, i := range w.state.Infos() {
+		page, _ := w.state.List(List{Queue: i.Name})
+		for _, e := range page {
+			if m := w.message(w.t, e.Place, e.Size); string(m.Body) != fmt.Sprintf("%d %d", e.At, e.Priority) {
+				w.fatalf("message %d of %s reads %q", e.Seq, i.Name, m.Body)
+			}
+		}
+	}
 }
 
 // compact carries the oldest commits forward, with other things happening in
@@ -154,6 +197,7 @@ func (w *world) compact(c choice) {
 	w.do(op)
 	w.settle()
 	w.drop(n)
+	w.readAll()
 	newest := w.states[len(w.states)-1]
 	w.states = []snapshot{newest}
 	w.recoverTo(newest)

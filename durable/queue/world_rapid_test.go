@@ -40,7 +40,7 @@ func TestWorld(t *testing.T) {
 	if s := os.Getenv("DSEND_SEED"); s != "" {
 		seed, _ = strconv.ParseUint(s, 10, 64)
 	}
-	stories, steps := 8, 400
+	stories, steps := 10, 400
 	if storm, _ := strconv.Atoi(os.Getenv("DSEND_STORM")); storm > 0 {
 		stories, steps = storm*1000, 1000
 	}

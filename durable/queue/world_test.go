@@ -27,8 +27,9 @@ type world struct {
 	twinOut *Out
 	model   *model
 
-	states     []snapshot // of each commit that a crash may go back to
-	said       said       // by the model since the last commit
+	states     []snapshot       // of each commit that a crash may go back to
+	needed     map[uint64]int64 // bytes of each commit, by what the machine held and freed
+	said       said             // by the model since the last commit
 	steps      int
 	inboxes    int
 	deliveries []delivered // the newest
@@ -55,6 +56,7 @@ func newWorld(t tester) *world {
 	cfg.Defaults.DedupeWindow = 5 * time.Second
 	cfg.MaxWaiting = 6
 	w := &world{t: t, rig: newRig(t, cfg), model: newModel(cfg), twinOut: &Out{}}
+	w.needed = map[uint64]int64{}
 	w.twin = w.recovered(t, w.log)
 	w.twin.Begin(w.last+1, w.now, w.twinOut)
 	w.keep()
@@ -181,18 +183,29 @@ func (w *world) agree() {
 		if q == nil {
 			w.fatalf("the model has no queue %s", i.Name)
 		}
-		if got, want := infoText(i), w.model.infoText(q); got != want {
-			w.fatalf("queue %s is\n%s\nand in the model\n%s", i.Name, got, want)
+		if got, want := face(i), w.model.info(q); !reflect.DeepEqual(got, want) {
+			w.fatalf("queue %s is\n%+v\nand in the model\n%+v", i.Name, got, want)
 		}
-		entries, _ := w.state.List(List{Queue: i.Name})
+		entries := w.pages(i.Name)
 		sorted := q.sorted()
 		if len(entries) != len(sorted) {
 			w.fatalf("queue %s has %d messages, and %d in the model", i.Name, len(entries), len(sorted))
 		}
-		for k, e := range entries {
-			if got, want := entryText(e), w.model.entryText(q, sorted[k]); got != want {
-				w.fatalf("message %d of %s is\n%s\nand in the model\n%s", e.Seq, i.Name, got, want)
+		for k, got := range entries {
+			if want := w.model.entry(q, sorted[k]); !sameEntry(got, want) {
+				w.fatalf("there is\n%s\nand in the model\n%s", entryText(got), entryText(want))
 			}
+		}
+	}
+}
+
+// pages reads a queue in pages.
+func (w *world) pages(name string) (all []Entry) {
+	size := 1 + w.steps%5
+	for from := uint64(0); ; from = all[len(all)-1].Seq + 1 {
+		page, _ := w.state.List(List{Queue: name, From: from, Limit: size})
+		if all = append(all, page...); len(page) < size {
+			return all
 		}
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
+
+	"dsend/dlq"
 )
 
 // What machine and model say, as texts that must be equal. Where a message lies
@@ -86,15 +89,16 @@ func keysOf(maps ...map[string][]Speech) iter.Seq[string] {
 	}
 }
 
-func infoText(i Info) string {
-	return fmt.Sprintf("source %d paused %t orphan %t ready %d delayed %d in flight %d dead %d letters %d bytes %d seq %d to %d oldest %d deliveries %d pulls %d workers %d totals %+v",
-		i.Source, i.Paused, i.Orphan, i.Ready, i.Delayed, i.InFlight, i.Dead, i.Letters, i.Bytes, i.FirstSeq, i.LastSeq,
-		since(i.OldestReady), i.Deliveries, i.WaitingPulls, i.Workers, i.Totals)
+// face is what can be seen of a queue and must be as the model has it.
+func face(i Info) Info {
+	i.Settings, i.Created, i.ID = Settings{}, 0, 0
+	return i
 }
 
-func (m *model) infoText(q *mQueue) string {
+// info is what the model says of a queue.
+func (m *model) info(q *mQueue) Info {
 	i := Info{
-		Source: q.source, Paused: q.paused || q.settings.Paused, Orphan: q.orphan,
+		Name: q.name, Source: q.source, Paused: q.paused || q.settings.Paused, Orphan: q.orphan,
 		Ready: q.count(phaseReady), Delayed: q.count(phaseDelayed), InFlight: q.count(phaseInFlight),
 		Bytes: q.bytes(), LastSeq: q.next - 1, Deliveries: q.deliveries, Totals: q.totals,
 	}
@@ -130,22 +134,14 @@ func (m *model) infoText(q *mQueue) string {
 	for _, g := range q.groups {
 		i.Workers += g.members
 	}
-	return infoText(i)
+	return i
 }
 
-func entryText(e Entry) string {
-	letter := ""
-	if e.Letter != nil {
-		letter = letterText(e.Letter)
-	}
-	return fmt.Sprintf("%s attempt %d at %d due %d expires %d with %q priority %d key %q replays %d blocked %t %s history%s",
-		e.Phase, e.Attempt, since(e.At), since(e.Due), since(e.Expires), e.Worker, e.Priority, e.Key, e.Replays, e.Blocked, letter, historyText(e.History))
-}
-
-func (m *model) entryText(q *mQueue, x *mMessage) string {
+// entry is what the model says of a message.
+func (m *model) entry(q *mQueue, x *mMessage) Entry {
 	e := Entry{
-		Phase: Ready, Attempt: x.attempt, At: x.at, Expires: x.expires, Priority: x.priority, Key: x.key,
-		Replays: x.replays, Letter: x.letter, History: x.history,
+		Queue: q.name, QueueID: q.id, Seq: x.seq, Phase: Ready, Attempt: x.attempt, At: x.at, Expires: x.expires,
+		Priority: x.priority, Key: x.key, Replays: x.replays, Size: uint32(x.size), Letter: x.letter, History: x.history,
 	}
 	switch x.phase {
 	case phaseDelayed:
@@ -155,5 +151,38 @@ func (m *model) entryText(q *mQueue, x *mMessage) string {
 	default:
 		e.Blocked = q.blocked(x)
 	}
-	return entryText(e)
+	return e
+}
+
+// sameEntry compares all but the place, which the model does not know.
+func sameEntry(a, b Entry) bool {
+	if !sameLetter(a.Letter, b.Letter) || !sameHistory(a.History, b.History) {
+		return false
+	}
+	a.Place, a.Letter, a.History = Place{}, nil, dlq.History{}
+	b.Letter, b.History = nil, dlq.History{}
+	return reflect.DeepEqual(a, b)
+}
+
+func sameLetter(a, b *dlq.Letter) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	x.History, y.History = dlq.History{}, dlq.History{}
+	return sameHistory(a.History, b.History) && reflect.DeepEqual(x, y)
+}
+
+func sameHistory(a, b dlq.History) bool {
+	return slices.Equal(slices.Collect(a.All()), slices.Collect(b.All()))
+}
+
+func entryText(e Entry) string {
+	letter := ""
+	if e.Letter != nil {
+		letter = letterText(e.Letter)
+	}
+	return fmt.Sprintf("%s %d %s attempt %d at %d due %d expires %d with %q priority %d key %q replays %d blocked %t size %d %s history%s",
+		e.Queue, e.Seq, e.Phase, e.Attempt, since(e.At), since(e.Due), since(e.Expires), e.Worker, e.Priority, e.Key,
+		e.Replays, e.Blocked, e.Size, letter, historyText(e.History))
 }

@@ -75,7 +75,7 @@ func (l *Log) cut(g *generation, t tail, why *Damage) error {
 	if err := file.Truncate(t.offset); err != nil {
 		return err
 	}
-	l.logger.Warn("cut the torn end of the log: it was never answered as durable",
+	l.logger.Warn("cut the torn end of the log: nothing in the log says that it was durable",
 		"file", g.segment(), "offset", t.offset, "bytes", t.size, "zeros", t.size-t.content,
 		"commit", why.Commit, "commits", t.commits, "reason", why.Reason, "kept", kept)
 	return nil

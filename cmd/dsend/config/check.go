@@ -16,15 +16,10 @@ func (l *loader) check(c *Config) {
 // checkServer is about server and http.
 func (l *loader) checkServer(c *Config) {
 	s := &c.Server
-	if s.Leaf != "" {
-		l.besideLeaf("server.listen", s.Listen, "no server of our own is started")
-		l.besideLeaf("server.config", s.Config, "no server of our own is started")
-		l.besideLeaf("server.account", s.Account, "the user in its URL decides the account")
-	}
 	if s.Config != "" {
 		l.checkFile(s.Config)
 	}
-	if s.Account != "" && s.Config == "" && s.Leaf == "" {
+	if s.Account != "" && s.Config == "" {
 		l.problems.add(l.at("server.account"), "server.account", "needs server.config, which defines the accounts")
 	}
 	if s.Listen != "" && s.Listen == c.HTTP.Listen && !freePort(s.Listen) {
@@ -33,12 +28,6 @@ func (l *loader) checkServer(c *Config) {
 			key = "server.listen"
 		}
 		l.problems.add(l.at(key), key, "%s is both server.listen and http.listen", quote(s.Listen))
-	}
-}
-
-func (l *loader) besideLeaf(key, text, why string) {
-	if text != "" && l.given(key) {
-		l.problems.add(l.at(key), key, "has no meaning with server.leaf: %s", why)
 	}
 }
 

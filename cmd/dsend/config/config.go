@@ -35,14 +35,11 @@ type Config struct {
 type Server struct {
 	// Listen is where clients connect, host:port; port 0 picks a free one. It is
 	// empty if Config was given and no address beside it: then the address is
-	// that file's. It is empty too if Leaf is given.
+	// that file's.
 	Listen string
 	// Config is the path of a nats-server configuration, used as it is; empty is
 	// none.
 	Config string
-	// Leaf is the URL of the leafnode port of a running server to attach to;
-	// empty is a server of our own. It may hold a password: do not print it.
-	Leaf string
 	// Account is the account Dsend serves; empty is the global account.
 	Account string
 }

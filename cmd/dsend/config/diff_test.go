@@ -33,9 +33,9 @@ func TestDiff(t *testing.T) {
 // be a secret.
 func TestDiffNamesTheImmutable(t *testing.T) {
 	old := load(t, Options{})
-	new := load(t, Options{}, "--server-leaf=nats-leaf://u:secret@h", "--data=x", "--prefix=p", "--http=", "--log-level=warn")
+	new := load(t, Options{}, "--data=x", "--prefix=p", "--http=", "--log-level=warn")
 	changes, immutable := Diff(old, new)
-	if want := []string{"server.listen", "server.leaf", "http.listen", "storage.dir", "prefix"}; !slices.Equal(immutable, want) {
+	if want := []string{"http.listen", "storage.dir", "prefix"}; !slices.Equal(immutable, want) {
 		t.Errorf("immutable: got %q, want %q", immutable, want)
 	}
 	if want := []string{"log.level: info -> warn"}; !slices.Equal(changes, want) {

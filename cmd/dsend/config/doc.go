@@ -39,8 +39,6 @@
 //	             environment before file) says which it is.
 //	server.listen with server.config: only if given, it replaces the listen of
 //	             that file; else it is empty and the file's own counts.
-//	server.leaf  attached mode: no server of our own, so server.listen and
-//	             server.config beside it are refused.
 //	paths        relative ones are relative to the working directory.
 //	file         an empty file, or one that sets nothing, is refused: it is more
 //	             often a mistake than a wish, and no file at all says the same.

@@ -82,7 +82,7 @@ func (l *loader) merge(o Options) *Config {
 		_ = k.kind.store(k.global(c), merged(v, k))
 	}
 	oneForm(&c.Defaults.Backoff)
-	if !l.given("server.listen") && (c.Server.Config != "" || c.Server.Leaf != "") {
+	if !l.given("server.listen") && c.Server.Config != "" {
 		c.Server.Listen = ""
 	}
 	own := queueKeys()

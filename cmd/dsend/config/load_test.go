@@ -16,7 +16,6 @@ func others() map[string][3]string {
 	return map[string][3]string{
 		"server.listen":     {"127.0.0.1:1", "[::1]:2", ":3"},
 		"server.config":     {"a.conf", "b.conf", "c.conf"},
-		"server.leaf":       {"nats-leaf://a", "nats://u:p@b:1", "tls://[::1]:7"},
 		"server.account":    {"A", "B", "C"},
 		"http.listen":       {"localhost:1", "0.0.0.0:0", ""},
 		"storage.dir":       {"/a", "B c", "./d,e"},
@@ -278,7 +277,7 @@ func TestCaseIsKept(t *testing.T) {
 }
 
 // With a nats-server file the address is that file's, unless one is given.
-func TestListenBesideConfigAndLeaf(t *testing.T) {
+func TestListenBesideConfig(t *testing.T) {
 	write(t, "a.conf", "")
 	for _, row := range []struct {
 		args []string
@@ -286,7 +285,6 @@ func TestListenBesideConfigAndLeaf(t *testing.T) {
 	}{
 		{[]string{"--server-config=a.conf"}, ""},
 		{[]string{"--server-config=a.conf", "--listen=a:1"}, "a:1"},
-		{[]string{"--server-leaf=nats-leaf://h:7422"}, ""},
 		{[]string{"--server-config="}, "127.0.0.1:4222"},
 	} {
 		if got := load(t, Options{}, row.args...).Server.Listen; got != row.want {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,23 +80,6 @@ func address(text string) error {
 
 // freePort tells whether an address leaves the port open.
 func freePort(address string) bool { return strings.HasSuffix(address, ":0") }
-
-// leafURL is the leafnode port of a running server. It is never quoted: it may
-// hold a password.
-func leafURL(text string) error {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "":
-		return errors.New("is not a URL such as nats-leaf://host:7422")
-	case !slices.Contains([]string{"nats-leaf", "nats", "tls"}, u.Scheme):
-		return errors.New("must begin with nats-leaf://, nats:// or tls://")
-	case u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("must be SCHEME://[USER:PASSWORD@]HOST[:PORT] and no more")
-	case u.Port() != "":
-		return address(u.Host)
-	}
-	return nil
-}
 
 // prefix is a literal subject that leaves NATS's own alone.
 func prefix(text string) error {

@@ -15,14 +15,14 @@ import (
 func TestB1_DelaySurvivesRestart(t *testing.T) {
 	t.Parallel()
 	const (
-		visibility = 2 * time.Second
+		visibility = 4 * time.Second
 		backoff    = 200 * time.Millisecond
-		delay      = 3 * time.Second
+		delay      = 6 * time.Second
 	)
 	s := start(t, setup{config: `
 queues:
   - name: orders
-    visibility_timeout: 2s
+    visibility_timeout: 4s
     backoff: {list: [200ms], jitter: 0}
 `})
 	c := s.connect(t)
@@ -30,15 +30,16 @@ queues:
 	due, wait := map[string]time.Time{}, map[string]time.Duration{}
 
 	l.put(t, c, "orders", 80)
-	for k, d := range c.take(t, "orders", 80) {
-		id := idOf(l.saw(d).body)
+	held := c.take(t, "orders", 80)
+	for k, d := range held {
+		id := l.saw(d).id
 		if k < 50 {
 			due[id], wait[id] = time.Now().Add(delay), delay
-			d.must(t, nakFor(delay), "ok")
 		} else {
 			due[id], wait[id] = d.deadline().Add(backoff), visibility+backoff
 		}
 	}
+	mustAll(t, held[:50], nakFor(delay), "ok")
 	for range 20 {
 		i := l.draw("orders", func(o out) out { return o.with("Dsend-Delay", delay.String()) })
 		due[i.id], wait[i.id] = time.Now().Add(delay), delay

@@ -5,7 +5,7 @@ import "testing"
 const c1Config = `
 queues:
   - name: orders
-    visibility_timeout: 500ms
+    visibility_timeout: 1s
     max_attempts: 5
     backoff: {list: [50ms], jitter: 0}
 `

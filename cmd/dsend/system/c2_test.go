@@ -12,10 +12,12 @@ import (
 const c2Config = `
 queues:
   - name: orders
-    visibility_timeout: 1s
+    visibility_timeout: 1500ms
     max_attempts: 5
     backoff: {list: [20ms], jitter: 0}
 `
+
+const c2Visibility = 1500 * time.Millisecond
 
 // C2: with no worker there, no attempt is used up, however long that is.
 func TestC2_NobodyThereCostsNothing(t *testing.T) {
@@ -25,8 +27,8 @@ func TestC2_NobodyThereCostsNothing(t *testing.T) {
 	c.putMany(t, "orders", "m", 50)
 	published := time.Now()
 	var watched, done diary
-	watch(t, c, "orders", &watched)                        // somebody who only watches is not a worker
-	time.Sleep(time.Until(published.Add(3 * time.Second))) // three visibility timeouts
+	watch(t, c, "orders", &watched)                         // somebody who only watches is not a worker
+	time.Sleep(time.Until(published.Add(3 * c2Visibility))) // three visibility timeouts
 	if got := c.info(t, "orders"); got.counts != (counts{Ready: 50}) || got.total(t, "delivered") != 0 {
 		t.Errorf("without a worker: %+v", got)
 	}
@@ -68,7 +70,7 @@ func TestC2_WorkersComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{config: c2Config})
 	c := s.connect(t)
-	l := newLedger(dice(t), time.Second)
+	l := newLedger(dice(t), c2Visibility)
 	var done atomic.Int64
 	handle := func(d *delivery) {
 		l.saw(d)
@@ -111,7 +113,7 @@ func TestC2_HandOverInTheMomentOfLeaving(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{config: c2Config})
 	c, worker := s.connect(t), s.connect(t)
-	l := newLedger(dice(t), time.Second)
+	l := newLedger(dice(t), c2Visibility)
 	for range 100 {
 		sub := worker.work(t, "orders", "workers", func(d *delivery) {
 			l.saw(d)

@@ -9,22 +9,23 @@ import (
 // the visibility timeout, and comes once.
 func TestD3_DelayedTakesNoPlace(t *testing.T) {
 	t.Parallel()
-	const delay = 5 * time.Second // ten visibility timeouts
+	const visibility, delay = time.Second, 10 * time.Second
 	s := start(t, setup{config: `
 queues:
   - name: orders
-    visibility_timeout: 500ms
+    visibility_timeout: 1s
     max_in_flight: 10
     backoff: {list: [50ms], jitter: 0}
 `})
 	c := s.connect(t)
-	l := newLedger(dice(t), 500*time.Millisecond)
+	l := newLedger(dice(t), visibility)
 	l.put(t, c, "orders", 10)
 	due := map[string]time.Time{}
-	for _, d := range c.take(t, "orders", 10) {
+	msgs := c.take(t, "orders", 10)
+	for _, d := range msgs {
 		due[l.saw(d).id] = time.Now().Add(delay)
-		d.must(t, nakFor(delay), "ok")
 	}
+	mustAll(t, msgs, nakFor(delay), "ok")
 	if got := s.views(t, c, "orders"); got != (counts{Delayed: 10}) {
 		t.Errorf("counts are %+v, want 10 delayed", got)
 	}
@@ -51,7 +52,7 @@ queues:
 		}
 	}
 
-	msgs := c.take(t, "orders", 10)
+	msgs = c.take(t, "orders", 10)
 	for _, d := range msgs {
 		checkDue(t, d.String(), due[idOf(d.Data)], d.at, delay)
 		if d.attempt != 2 {

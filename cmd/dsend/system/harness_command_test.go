@@ -44,10 +44,9 @@ func (l *ledger) mark(hit func(*item) bool) (marked []*item) {
 func (l *ledger) ended(marked []*item, certain func(*item) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
 	for _, i := range marked {
 		if certain(i) && i.gone.IsZero() {
-			i.gone = now
+			l.end(i)
 		}
 	}
 }

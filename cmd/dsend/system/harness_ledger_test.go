@@ -1,6 +1,7 @@
 package system
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -25,10 +26,12 @@ import (
 type ledger struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
+	noise   *rand.ChaCha8
 	items   map[string]*item
-	numbers map[string]*delivery // by queue and number of the delivery
-	lives   map[string]*delivery // the newest delivery, by queue and sequence
-	replays time.Time            // when the last replay was over
+	waiting int             // about how many are stored
+	numbers map[string]bool // deliveries seen, by queue and number
+	lives   map[string]turn // the newest one, by queue and sequence
+	replays time.Time       // when the last replay was over
 
 	// visibility is how long a delivery of a queue is owned, by which the ledger
 	// knows when it was handed out; empty is any queue that is not named.
@@ -40,13 +43,17 @@ type ledger struct {
 	faults                             []string
 }
 
+// turn is a delivery of a message.
+type turn struct{ number, attempt uint64 }
+
 // item is one message and what is known of it.
 type item struct {
-	out
+	out   // its body is forgotten when it is gone
 	id    string
-	taken bool   // it is stored for certain
-	none  bool   // it was refused for certain
-	home  string // where it was published to, and its number there; empty if not known
+	sum   [sha256.Size]byte // of its body
+	taken bool              // it is stored for certain
+	none  bool              // it was refused for certain
+	home  string            // where it was published to, and its number there; empty if not known
 	seq   uint64
 	gone  time.Time // when it was confirmed that it is done or removed
 	dead  time.Time // when the answer or command was sent that was confirmed to kill it
@@ -54,11 +61,19 @@ type item struct {
 }
 
 func newLedger(rng *rand.Rand, visibility time.Duration) *ledger {
+	var seed [32]byte
+	for k := range seed {
+		seed[k] = byte(rng.Uint32())
+	}
 	return &ledger{
-		rng: rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64())), items: map[string]*item{}, numbers: map[string]*delivery{}, lives: map[string]*delivery{},
+		rng: rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64())), noise: rand.NewChaCha8(seed),
+		items: map[string]*item{}, numbers: map[string]bool{}, lives: map[string]turn{},
 		visibility: map[string]time.Duration{"": visibility},
 	}
 }
+
+// bulky is the queue whose messages are large.
+const bulky = "bulk"
 
 // draw makes a message of random content, with what options add to it.
 func (l *ledger) draw(queue string, options ...func(out) out) *item {
@@ -67,12 +82,16 @@ func (l *ledger) draw(queue string, options ...func(out) out) *item {
 	i := &item{id: fmt.Sprintf("%s#%d", queue, len(l.items)+1)}
 	i.out = plain(queue, i.id+"|")
 	size := l.rng.IntN(200)
-	if l.rng.IntN(20) == 0 {
+	switch {
+	case queue == bulky:
+		size = l.rng.IntN(200_000)
+	case l.rng.IntN(20) == 0:
 		size = l.rng.IntN(20_000)
 	}
-	for range size {
-		i.body = append(i.body, byte(l.rng.Uint32()))
-	}
+	random := make([]byte, size)
+	_, _ = l.noise.Read(random) // never fails
+	i.body = append(i.body, random...)
+	i.sum = sha256.Sum256(i.body)
 	if l.rng.IntN(3) == 0 {
 		i.header = nats.Header{"Order": {i.id}, "Twice": {"first", fmt.Sprint(l.rng.Uint32())}, "empty": {""}}
 	}
@@ -124,6 +143,7 @@ func (l *ledger) answered(i *item, ack pubAck, err error) {
 	switch {
 	case err == nil:
 		i.taken, i.home, i.seq = true, ack.Stream, ack.Seq
+		l.waiting++
 	case errors.As(err, &refused) && refused.Code < 500:
 		i.none = true
 	}
@@ -142,11 +162,11 @@ func (l *ledger) saw(d *delivery) *item {
 		l.fault("%v was handed out at %v, but confirmed as gone at %v", d, handed, i.gone)
 	}
 	key := fmt.Sprintf("%s/%d", d.queue, d.number)
-	if l.numbers[key] != nil {
+	if l.numbers[key] {
 		l.duplicated++
 		l.fault("delivery %d of queue %s came twice: %v", d.number, d.queue, d)
 	}
-	l.numbers[key] = d
+	l.numbers[key] = true
 	l.count(d)
 	return i
 }
@@ -170,7 +190,7 @@ func (l *ledger) known(body []byte, header nats.Header, where string) *item {
 	case i.none:
 		l.invented++
 		l.fault("%s was refused", where)
-	case string(body) != string(i.body):
+	case sha256.Sum256(body) != i.sum:
 		l.invented++
 		l.fault("%s has another body than was published", where)
 	case !sameHeader(header, i.header):
@@ -210,11 +230,11 @@ func (l *ledger) handed(d *delivery) time.Time {
 // count checks that the attempts of a message only grow.
 func (l *ledger) count(d *delivery) {
 	key := fmt.Sprintf("%s/%d", d.queue, d.seq)
-	last := l.lives[key]
-	if last == nil || last.number < d.number {
-		l.lives[key] = d
+	last, again := l.lives[key]
+	if last.number < d.number {
+		l.lives[key] = turn{d.number, d.attempt}
 	}
-	if last == nil || l.givesBack {
+	if !again || l.givesBack {
 		return
 	}
 	if (last.number < d.number) != (last.attempt < d.attempt) {
@@ -237,11 +257,24 @@ func (l *ledger) answer(d *delivery, answer string) (string, error) {
 	switch {
 	case i == nil:
 	case answer == ack && (result == "ok" || result == "late") && i.gone.IsZero():
-		i.gone = time.Now()
+		l.end(i)
 	case strings.HasPrefix(answer, term) && result == "ok" && d.Header.Get("Dsend-Dead-Reason") == "":
 		i.dead = sent
 	}
 	return result, nil
+}
+
+// end notes that a message is gone for certain.
+func (l *ledger) end(i *item) {
+	i.gone, i.body = time.Now(), nil
+	l.waiting--
+}
+
+// crowded tells whether much is stored.
+func (l *ledger) crowded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting > 200
 }
 
 // mayEnd notes that an answer is on its way which may be the end of a message.

@@ -154,6 +154,15 @@ func (s *server) kill() {
 	<-s.ended
 }
 
+// stumble starts the server and kills it a moment later, most likely before it is
+// ready.
+func (s *server) stumble(moment time.Duration) {
+	s.t.Helper()
+	s.process = launch(s.t, s.env, s.flags()...)
+	time.Sleep(moment)
+	s.kill()
+}
+
 // killed waits until something else has killed the server.
 func (s *server) killed() {
 	s.t.Helper()

@@ -3,7 +3,9 @@ package system
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -11,8 +13,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// The queues of the storm: orders are pulled and pushed, jobs share a dead-letter
-// queue with another name, trash is purged and never dies.
+// The queues of the storm: orders are pulled and pushed, jobs have a dead-letter
+// queue with another name, trash is purged and never dies, bulk is large and makes
+// the log be compacted.
 const stormConfig = `
 defaults:
   visibility_timeout: 1s
@@ -27,6 +30,7 @@ queues:
     dead_letter: {queue: graveyard}
   - name: trash
     max_attempts: 0
+  - name: bulk
 `
 
 // TestKillStorm kills the server over and over under every kind of load. After
@@ -43,6 +47,10 @@ func TestKillStorm(t *testing.T) {
 	begin := time.Now()
 	for round := range rounds {
 		w.blow(aMoment(rng))
+		if round%3 == 0 { // and again while it gets up
+			w.server.stumble(aMoment(rng) / 2)
+		}
+		w.rise()
 		w.ledger.balance(t, w.eye)
 		if round%25 == 24 {
 			w.calm(t)
@@ -50,11 +58,17 @@ func TestKillStorm(t *testing.T) {
 		}
 	}
 	w.ledger.drain(t, w.eye)
+	w.small(t)
 	for _, queue := range []string{"orders", "jobs", "trash", "orders-dlq", "graveyard"} {
 		if got := w.server.views(t, w.eye, queue); got != (counts{}) {
 			t.Errorf("queue %s at the end: %+v", queue, got)
 		}
 	}
+	torn := 0
+	for _, run := range w.server.runs {
+		torn += len(run.err.with("torn end"))
+	}
+	t.Logf("%d starts found a torn end", torn)
 	t.Logf("%d kills, %d messages, %d deliveries: %s", rounds, len(w.ledger.items), len(w.ledger.numbers), w.ledger.counters())
 }
 
@@ -88,10 +102,10 @@ func newWeather(t *testing.T, rng *rand.Rand) *weather {
 			rng: rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64())),
 		})
 	}
-	for _, queue := range []string{"orders", "orders", "jobs", "trash"} {
+	for _, queue := range []string{"orders", "orders", "jobs", "trash", "bulk"} {
 		add(&w.actors, queue, (*actor).produce)
 	}
-	for _, queue := range []string{"orders", "jobs", "trash", "orders-dlq"} {
+	for _, queue := range []string{"orders", "jobs", "trash", "bulk", "orders-dlq"} {
 		add(&w.actors, queue, (*actor).consume)
 	}
 	add(&w.actors, "orders", (*actor).operate)
@@ -103,8 +117,7 @@ func newWeather(t *testing.T, rng *rand.Rand) *weather {
 	return w
 }
 
-// blow lets all work for a while, kills the server in the midst of it, and starts
-// it again.
+// blow lets all work for a while and kills the server in the midst of it.
 func (w *weather) blow(long time.Duration) {
 	t := w.server.t
 	ctx, cancel := context.WithCancel(t.Context())
@@ -130,8 +143,12 @@ func (w *weather) blow(long time.Duration) {
 	for _, sub := range subs {
 		leave(t, sub)
 	}
+}
+
+// rise starts the server again.
+func (w *weather) rise() {
 	w.server.start()
-	w.eye.back(t)
+	w.eye.back(w.server.t)
 }
 
 // calm works off what has piled up.
@@ -140,10 +157,35 @@ func (w *weather) calm(t *testing.T) {
 	w.ledger.drain(t, w.eye)
 }
 
+// small checks that the log holds no more than it may: twice what is needed, which
+// is nothing now, and 64 MiB.
+func (w *weather) small(t *testing.T) {
+	t.Helper()
+	bytes := int64(0)
+	err := filepath.WalkDir(w.server.dir, func(_ string, f fs.DirEntry, err error) error {
+		if err != nil || f.IsDir() {
+			return err
+		}
+		info, err := f.Info()
+		bytes += info.Size()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	oldest := filepath.Base(filepath.Dir(segments(t, w.server.dir)[0]))
+	if t.Logf("the log has %d MiB, from %s on", bytes>>20, oldest); bytes > 64<<20 {
+		t.Errorf("the log of an empty store has %d bytes", bytes)
+	}
+}
+
 // produce publishes a message of some kind. What was not answered before the
 // server was killed is published again with the same id, so that it is stored once.
 func (a *actor) produce(c *client) error {
-	if a.rng.IntN(10) == 0 {
+	switch {
+	case a.ledger.crowded(): // a look at everything takes long then
+		return a.consume(c)
+	case a.rng.IntN(10) == 0:
 		return a.burst(c)
 	}
 	i := a.undone

@@ -63,7 +63,7 @@ func TestSyncs_KilledAtTheNextOne(t *testing.T) {
 			return err
 		}},
 	} {
-		l := newLedger(rng, time.Second)
+		l := newLedger(rng, 3*time.Second)
 		t.Run(play.name, func(t *testing.T) {
 			t.Parallel()
 			killedAtSync(t, l, play.act)
@@ -81,7 +81,7 @@ func answered(answer string) func(*client, *ledger, *delivery) error {
 func killedAtSync(t *testing.T, l *ledger, act func(*client, *ledger, *delivery) error) {
 	s := start(t, setup{config: `
 defaults:
-  visibility_timeout: 1s
+  visibility_timeout: 3s
   max_attempts: 2
   backoff: {list: [20ms]}
 auto_create: true
