@@ -148,3 +148,20 @@ func TestCloseWithOpsRacingIn(t *testing.T) {
 		}
 	}
 }
+
+// A reply that was the last thing to be said is not taken for none.
+func TestTheLastReplyIsHeard(t *testing.T) {
+	for range 100 {
+		s := &Store{wake: make(chan struct{}, 1), silent: make(chan struct{})}
+		go func() {
+			<-s.wake
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.inbox[0].reply <- queue.Reply{Seq: 7}
+			close(s.silent)
+		}()
+		if r, err := s.Do(background, publish("body")); err != nil || r.Seq != 7 {
+			t.Fatalf("the reply is %+v, %v", r, err)
+		}
+	}
+}

@@ -25,7 +25,7 @@ type memLog struct {
 	synced   uint64
 	free     uint64
 	freeErr  error
-	peak     int64 // bytes it had at the most
+	peak     int64
 	calls    map[string]int
 	fails    map[string]int // the call that fails, by its number
 	happened int            // faults
@@ -118,6 +118,13 @@ func (l *memLog) bytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sum()
+}
+
+// most is how many bytes it had at the most.
+func (l *memLog) most() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.peak
 }
 
 func (l *memLog) sum() (n int64) {

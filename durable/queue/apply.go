@@ -18,11 +18,9 @@ func (s *State) Recover(commit uint64, data []byte, out *Out) error {
 		if err != nil {
 			return fmt.Errorf("record at byte %d: %w", offset, err)
 		}
-		r, err := decode(kind, body, size)
-		if err != nil {
+		if err := s.redo(kind, body, size, Place{commit, uint32(offset)}, out); err != nil {
 			return fmt.Errorf("record at byte %d: %w", offset, err)
 		}
-		r.apply(s, Place{commit, uint32(offset)}, out)
 		offset += size
 	}
 	return nil
@@ -38,8 +36,11 @@ func (s *State) Recovered() error {
 		case q.name != "":
 			q.dirty = false
 			s.touch(q)
-			s.condemn(q)
-			s.reage(q) // by the settings as they came out in the end
+			if q.changed {
+				s.condemn(q)
+				s.reage(q)
+			}
+			s.rearm(q)
 		case q.stored() > 0:
 			return fmt.Errorf("queue: the log holds %d messages of queue number %d, and nothing says what it is", q.stored(), id)
 		default: // spoken of by a later record than its end
@@ -82,11 +83,15 @@ func (r queueRecord) apply(s *State, place Place, _ *Out) {
 	}
 	q.name, q.source, q.created, q.settings = r.name, r.source, r.created, r.settings
 	q.paused, q.orphan = r.paused, r.orphan
+	q.changed = q.changed || q.all.len() > 0
 	q.next, q.deliveries = max(q.next, r.next), max(q.deliveries, r.deliveries)
 	q.commit = place.Commit
 	s.byName[q.name] = q
 	i, _ := s.search(q.name)
 	s.sorted = slices.Insert(s.sorted, i, q)
+	for _, subject := range q.settings.Subjects {
+		s.captures.add(subject, q)
+	}
 }
 
 // unname takes a queue's name away, if it has one.
@@ -96,6 +101,9 @@ func (s *State) unname(q *queue) {
 	}
 	if i, ok := s.search(q.name); ok {
 		s.sorted = slices.Delete(s.sorted, i, i+1)
+	}
+	for _, subject := range q.settings.Subjects {
+		s.captures.remove(subject, q)
 	}
 	delete(s.byName, q.name)
 	q.name = ""
@@ -219,6 +227,7 @@ func (s *State) revive(m *message, l *life) {
 	default:
 		s.makeReady(m)
 	}
+	m.q.changed = m.q.changed || s.spent(m) // carried forward while it waited to be swept
 }
 
 func (r deliverRecord) apply(s *State, _ Place, _ *Out) {
@@ -295,7 +304,7 @@ func (r failRecord) apply(s *State, _ Place, _ *Out) {
 func (s *State) record(m *message, outcome dlq.Outcome, at int64, text string) {
 	more := m.extra()
 	more.history = more.history.Add(dlq.Attempt{
-		At: m.handed, Ended: at, Worker: m.holder.String(), Outcome: outcome, Error: text,
+		At: m.handed, Ended: at, Worker: inHand(m.holder).String(), Outcome: outcome, Error: text,
 	})
 }
 

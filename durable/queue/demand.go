@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unique"
 
 	"dsend/retry"
 )
@@ -50,6 +51,7 @@ func (d *demand) next() taker {
 // group is a queue group of push workers.
 type group struct {
 	name    string
+	hand    hand
 	q       *queue
 	members int
 	held    int
@@ -67,7 +69,7 @@ func (d *demand) group(q *queue, name string) *group {
 		if d.groups == nil {
 			d.groups = map[string]*group{}
 		}
-		g = &group{name: name, q: q}
+		g = &group{name: name, q: q, hand: unique.Make(holder{consumer: PushConsumer, group: name})}
 		d.groups[name] = g
 	}
 	return g
@@ -119,6 +121,7 @@ type pull struct {
 	serial  uint64 // in the order they came
 	q       *queue
 	peer    *peer
+	hand    hand
 	given   int // messages
 	bytes   int // left of MaxBytes
 	expires int64
@@ -141,7 +144,7 @@ func (s *State) pull(op *Pull, out *Out) {
 	}
 	s.serial++
 	p := &pull{Pull: *op, serial: s.serial, q: q, bytes: op.MaxBytes}
-	p.peer = s.peerOf(op.Peer)
+	p.peer, p.hand = s.peerOf(op.Peer), unique.Make(holder{consumer: op.Consumer, peer: op.Peer})
 	p.peer.pulls[p] = struct{}{}
 	if op.Expires > 0 {
 		p.expires = s.now + int64(min(op.Expires, MaxDelay))

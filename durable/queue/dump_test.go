@@ -83,7 +83,7 @@ func dumpMessage(b *strings.Builder, q *queue, s seen) {
 		m.seq, m.phase, m.attempt, m.delivery, since(m.at), since(m.since), m.priority, m.size, m.place, m.doom)
 	switch {
 	case m.phase == phaseInFlight:
-		fmt.Fprintf(b, " handed %d to %v until %d", since(m.handed), m.holder, since(m.turn.At()))
+		fmt.Fprintf(b, " handed %d to %v until %d", since(m.handed), inHand(m.holder), since(m.turn.At()))
 	case m.phase == phaseDelayed && m.doom == 0:
 		fmt.Fprintf(b, " due %d", since(m.turn.At()))
 	}

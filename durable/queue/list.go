@@ -203,7 +203,7 @@ func (q *queue) entry(s seen) Entry {
 	case phaseDelayed:
 		e.Due = m.turn.At()
 	case phaseInFlight:
-		e.Due, e.Worker = m.turn.At(), m.holder.String()
+		e.Due, e.Worker = m.turn.At(), inHand(m.holder).String()
 	}
 	return e
 }

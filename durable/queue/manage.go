@@ -84,16 +84,17 @@ func (s *State) overlapping(op *Declare) *Error {
 		return nil
 	}
 	for _, mine := range op.Settings.Subjects {
-		for _, q := range s.sorted {
-			if q.name == op.Name || q.orphan {
-				continue
+		var other *queue // the first by name
+		s.captures.overlapping(mine, func(q *queue) {
+			if q.name != op.Name && !q.orphan && (other == nil || q.name < other.name) {
+				other = q
 			}
-			for _, other := range q.settings.Subjects {
-				if Overlap(mine, other) {
-					return refuse(Overlaps, fmt.Sprintf("subject %q overlaps with %q of queue %s", mine, other, q.name))
-				}
-			}
+		})
+		if other == nil {
+			continue
 		}
+		i := slices.IndexFunc(other.settings.Subjects, func(theirs string) bool { return Overlap(mine, theirs) })
+		return refuse(Overlaps, fmt.Sprintf("subject %q overlaps with %q of queue %s", mine, other.settings.Subjects[i], other.name))
 	}
 	return nil
 }
@@ -104,6 +105,7 @@ func (s *State) update(q *queue, op *Declare, out *Out) int {
 	if q.settings.Equal(op.Settings) && q.source == op.Source && !q.orphan {
 		return 0
 	}
+	before := q.settings
 	r := q.record()
 	r.settings, r.source, r.orphan = op.Settings, op.Source, false
 	emit(s, out, r)
@@ -111,11 +113,17 @@ func (s *State) update(q *queue, op *Declare, out *Out) int {
 	out.tell(Event{Kind: EventUpdated, At: s.now, Queue: q.name})
 	s.settleAll(q)
 	s.touch(q)
+	if q.settings.MaxAge != before.MaxAge {
+		s.reage(q)
+	}
+	if q.settings.MaxAttempts == before.MaxAttempts {
+		return 0
+	}
 	s.condemn(q)
 	n := len(q.spent)
 	s.budget = tickBudget
 	s.sweep(q, out)
-	s.reage(q)
+	s.rearm(q)
 	return n
 }
 

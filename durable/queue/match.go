@@ -52,7 +52,7 @@ func (s *State) next(q *queue) (head, bool) {
 
 // push delivers to a group of workers.
 func (s *State) push(q *queue, h head, g *group, out *Out) {
-	m := s.deliver(q, h, holder{consumer: PushConsumer, group: g.name}, out)
+	m := s.deliver(q, h, g.hand, out)
 	if !g.room() {
 		q.demand.withdraw(g)
 	}
@@ -71,7 +71,7 @@ func (s *State) serve(q *queue, h head, p *pull, out *Out) {
 		s.finish(p, StatusTooBig, out)
 		return
 	}
-	m := s.deliver(q, h, holder{consumer: p.Consumer, peer: p.peer.name}, out)
+	m := s.deliver(q, h, p.hand, out)
 	p.given++
 	if p.MaxBytes > 0 {
 		p.bytes -= cost
@@ -93,7 +93,7 @@ func (s *State) serve(q *queue, h head, p *pull, out *Out) {
 }
 
 // deliver makes the record of a delivery.
-func (s *State) deliver(q *queue, h head, to holder, out *Out) *message {
+func (s *State) deliver(q *queue, h head, to hand, out *Out) *message {
 	attempt, visibility := uint32(1), q.settings.VisibilityTimeout
 	if m := h.object; m != nil {
 		attempt, visibility = m.attempt+1, m.visibility()
@@ -109,7 +109,7 @@ func (s *State) deliver(q *queue, h head, to holder, out *Out) *message {
 // delivery is what is said of a message that was just handed out.
 func (s *State) delivery(m *message) Speech {
 	return Speech{
-		Queue: m.q.name, QueueID: m.q.id, Consumer: m.holder.consumer,
+		Queue: m.q.name, QueueID: m.q.id, Consumer: m.holder.Value().consumer,
 		Seq: m.seq, Attempt: m.attempt, Delivery: m.delivery, At: m.at,
 		Deadline: m.turn.At(), Pending: m.q.ready.len(), Place: m.place, Size: m.size,
 		Letter: m.letter(),

@@ -41,7 +41,7 @@ type life struct {
 	replays  uint32
 	doom     dlq.Reason // given up, waiting for room in the dead-letter queue
 	handed   int64
-	holder   holder
+	holder   hand
 	history  dlq.History
 	origin   identity    // of a letter: the life that ended
 	letter   *dlq.Letter // nil of another
@@ -159,7 +159,7 @@ func (l *life) encode(dst []byte) []byte {
 	dst = appendTime(dst, l.since)
 	dst = appendUint(dst, uint64(l.replays))
 	dst = appendTime(dst, l.handed)
-	dst = l.holder.encode(dst)
+	dst = inHand(l.holder).encode(dst)
 	dst = dlq.AppendHistory(dst, l.history)
 	if l.letter != nil {
 		dst = l.origin.encode(dst)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unique"
 
 	"pgregory.net/rapid"
 
@@ -70,7 +71,7 @@ func someLife(t *rapid.T) *life {
 		doom:  dlq.Reason(rapid.Uint8Range(0, 5).Draw(t, "doom")), attempt: rapid.Uint32().Draw(t, "attempt"),
 		delivery: rapid.Uint64().Draw(t, "delivery"), deadline: when.Draw(t, "deadline"), since: when.Draw(t, "since"),
 		replays: rapid.Uint32().Draw(t, "replays"), handed: when.Draw(t, "handed"),
-		holder: holder{rapid.String().Draw(t, "consumer"), rapid.String().Draw(t, "peer"), rapid.String().Draw(t, "group")},
+		holder: unique.Make(holder{rapid.String().Draw(t, "consumer"), rapid.String().Draw(t, "peer"), rapid.String().Draw(t, "group")}),
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "history") {
 		l.history = l.history.Add(dlq.Attempt{At: when.Draw(t, "at"), Ended: when.Draw(t, "ended"), Outcome: dlq.OutcomeNak, Error: "e"})

@@ -98,7 +98,7 @@ func (m *model) peer(op *Peer) {
 	case op.Present:
 		delete(m.gone, op.Peer)
 	case m.gone[op.Peer] == 0:
-		m.gone[op.Peer] = m.now + int64(m.cfg.Grace)
+		m.gone[op.Peer] = m.now + int64(cmp.Or(op.Grace, m.cfg.Grace))
 	}
 }
 

@@ -196,6 +196,19 @@ func (m *model) holds(peer string) bool {
 	return false
 }
 
+// holders are the peers that have a message.
+func (m *model) holders() (names []string) {
+	for _, q := range m.queues {
+		for _, x := range q.messages {
+			if peer := x.holder.peer; x.phase == phaseInFlight && peer != "" && !slices.Contains(names, peer) {
+				names = append(names, peer)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // ownKey is the key that a message keeps order by.
 func (x *mMessage) ownKey() string {
 	if x.letter != nil {

@@ -48,12 +48,12 @@ func (s *State) handOut(m *message, deadline int64) {
 	m.q.flying++
 	s.claimKey(m)
 	s.deadlines.Set(m, deadline)
-	switch {
-	case m.holder.group != "":
-		m.to = m.q.demand.group(m.q, m.holder.group)
+	switch to := inHand(m.holder); {
+	case to.group != "":
+		m.to = m.q.demand.group(m.q, to.group)
 		m.to.held++
-	case m.holder.peer != "":
-		s.peerOf(m.holder.peer).give(m)
+	case to.peer != "":
+		s.peerOf(to.peer).give(m)
 	}
 }
 

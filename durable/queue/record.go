@@ -3,6 +3,7 @@ package queue
 import (
 	"encoding/json"
 	"fmt"
+	"unique"
 
 	"dsend/dlq"
 )
@@ -38,42 +39,56 @@ func emit[R record](s *State, out *Out, r R) {
 	r.apply(s, Place{s.commit, uint32(offset)}, out)
 }
 
-// decode gives the record of a kind.
-func decode(kind byte, body []byte, size int) (record, error) {
+// redo reads a record of a kind and applies it.
+func (s *State) redo(kind byte, body []byte, size int, place Place, out *Out) error {
 	f := fields{b: body}
-	var r record
 	switch kind {
 	case kindStore:
-		r = decodeStore(&f)
+		return redo(s, &f, decodeStore(&f), place, out)
 	case kindQueue:
-		r = decodeQueue(&f)
+		return redo(s, &f, decodeQueue(&f), place, out)
 	case kindDrop:
-		r = dropRecord{f.uint32()}
+		return redo(s, &f, dropRecord{f.uint32()}, place, out)
 	case kindMessage:
-		m, err := decodeMessage(body)
-		return messageRecord{&m, uint32(size)}, err
+		return s.redoMessage(body, size, place, out)
 	case kindDeliver:
-		r = decodeDeliver(&f)
+		return redo(s, &f, decodeDeliver(&f), place, out)
 	case kindExtend:
-		r = extendRecord{decodeIdentity(&f), f.time()}
+		return redo(s, &f, extendRecord{decodeIdentity(&f), f.time()}, place, out)
 	case kindFail:
-		r = decodeFail(&f)
+		return redo(s, &f, decodeFail(&f), place, out)
 	case kindRemove:
-		r = removeRecord{decodeIdentity(&f)}
+		return redo(s, &f, removeRecord{decodeIdentity(&f)}, place, out)
 	case kindPurge:
-		r = purgeRecord{decodeIdentity(&f)}
+		return redo(s, &f, purgeRecord{decodeIdentity(&f)}, place, out)
 	case kindDie:
-		r = decodeDie(&f)
+		return redo(s, &f, decodeDie(&f), place, out)
 	case kindReplay:
-		r = replayRecord{decodeIdentity(&f), decodeIdentity(&f), f.time()}
+		return redo(s, &f, replayRecord{decodeIdentity(&f), decodeIdentity(&f), f.time()}, place, out)
 	case kindClock:
-		r = clockRecord{f.time()}
+		return redo(s, &f, clockRecord{f.time()}, place, out)
 	case kindID:
-		r = idRecord{decodeIdentity(&f), f.text(), f.time()}
-	default:
-		return nil, fmt.Errorf("queue: unknown kind of record %d", kind)
+		return redo(s, &f, idRecord{decodeIdentity(&f), f.text(), f.time()}, place, out)
 	}
-	return r, f.done()
+	return fmt.Errorf("queue: unknown kind of record %d", kind)
+}
+
+// redo applies a record, if it was read whole.
+func redo[R record](s *State, f *fields, r R, place Place, out *Out) error {
+	if err := f.done(); err != nil {
+		return err
+	}
+	r.apply(s, place, out)
+	return nil
+}
+
+func (s *State) redoMessage(body []byte, size int, place Place, out *Out) (err error) {
+	if s.draft, err = decodeMessage(body); err != nil {
+		return err
+	}
+	messageRecord{&s.draft, uint32(size)}.apply(s, place, out)
+	s.draft = Message{} // the log's bytes are not ours to keep
+	return nil
 }
 
 // identity names a message: its queue's id and its number there.
@@ -99,7 +114,18 @@ func (h holder) encode(dst []byte) []byte {
 	return appendText(appendText(appendText(dst, h.consumer), h.peer), h.group)
 }
 
-func decodeHolder(f *fields) holder { return holder{f.text(), f.text(), f.text()} }
+func decodeHolder(f *fields) hand { return unique.Make(holder{f.text(), f.text(), f.text()}) }
+
+// hand is a holder that is shared by all messages it has: 8 bytes, whatever it
+// is called. The zero value is nobody's.
+type hand = unique.Handle[holder]
+
+func inHand(h hand) holder {
+	if h == (hand{}) {
+		return holder{}
+	}
+	return h.Value()
+}
 
 func (h holder) String() string {
 	if h.group != "" {
@@ -200,7 +226,7 @@ type deliverRecord struct {
 	delivery uint64
 	at       int64
 	deadline int64
-	holder   holder
+	holder   hand
 }
 
 func (r deliverRecord) encode(dst []byte) []byte {
@@ -210,7 +236,7 @@ func (r deliverRecord) encode(dst []byte) []byte {
 	dst = appendUint(dst, r.delivery)
 	dst = appendTime(dst, r.at)
 	dst = appendTime(dst, r.deadline-r.at)
-	return end(r.holder.encode(dst), start)
+	return end(inHand(r.holder).encode(dst), start)
 }
 
 func decodeDeliver(f *fields) (r deliverRecord) {

@@ -38,6 +38,8 @@ type State struct {
 	lastAt uint64   // the newest commit that says so
 	serial uint64   // of the last pull
 
+	captures captures // the queues' subjects
+
 	deadlines *retry.Schedule[*message] // of delayed and in flight messages
 	expiries  *retry.Schedule[*message]
 	alarms    *retry.Schedule[ringer]
@@ -84,6 +86,7 @@ type queue struct {
 	next       uint64 // the next number
 	deliveries uint64
 	commit     uint64 // where its newest record is
+	changed    bool   // recovered with objects that are older than these settings
 
 	all     shelf[uint64, *message] // the messages that are objects
 	low     uint64                  // no object has a lower number
@@ -138,7 +141,7 @@ type message struct {
 	doom     dlq.Reason
 
 	handed int64  // when it was handed out last
-	holder holder // to whom
+	holder hand   // to whom
 	to     *group // of a push in flight: whose window it takes a place of
 	peer   *peer  // of a pull in flight
 	slot   int    // its index among what the peer holds

@@ -86,7 +86,7 @@ func (w *world) op(c choice) Op {
 	case x < 84:
 		return w.interest(c)
 	case x < 87:
-		return &Peer{Peer: pick(c, peerNames...), Present: c.n(2) == 0}
+		return &Peer{Peer: pick(c, peerNames...), Present: c.n(2) == 0, Grace: pick(c, 0, 0, 3*time.Second)}
 	case x < 91:
 		return w.declare(c)
 	default:

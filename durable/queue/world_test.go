@@ -174,6 +174,9 @@ func recordsText(records []byte) (text string) {
 // agree compares all that can be seen of machine and model.
 func (w *world) agree() {
 	w.t.Helper()
+	if got, want := w.state.Holders(), w.model.holders(); !slices.Equal(got, want) {
+		w.fatalf("%v hold messages, and %v in the model", got, want)
+	}
 	infos := w.state.Infos()
 	if len(infos) != len(w.model.queues) {
 		w.fatalf("%d queues, and %d in the model", len(infos), len(w.model.queues))

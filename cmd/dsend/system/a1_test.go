@@ -126,8 +126,7 @@ func TestA1_PowerCutAfterOK(t *testing.T) {
 		l.balance(t, c)
 	}
 	s.stop()
-	d.run("umount", d.dir)
-	d.run("e2fsck", "-fn", d.image)
+	d.check()
 }
 
 // aMoment is a random time, up to a third of a second: for the moment of a kill.

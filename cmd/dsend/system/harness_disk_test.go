@@ -66,3 +66,10 @@ func (d *disk) powerOn() {
 	d.run("umount", d.dir)
 	d.mount()
 }
+
+// check checks the file system, and takes the disk away.
+func (d *disk) check() {
+	d.t.Helper()
+	d.run("umount", d.dir)
+	d.run("e2fsck", "-fn", d.image)
+}

@@ -2,7 +2,6 @@ package system
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
@@ -43,10 +42,10 @@ func TestKillStorm(t *testing.T) {
 		rounds = 500
 	}
 	rng := dice(t)
-	w := newWeather(t, rng)
+	w := newWeather(t, rng, setup{config: stormConfig})
 	begin := time.Now()
 	for round := range rounds {
-		w.blow(aMoment(rng))
+		w.blow(aMoment(rng), w.server.kill)
 		if round%3 == 0 { // and again while it gets up
 			w.server.stumble(aMoment(rng) / 2)
 		}
@@ -72,6 +71,33 @@ func TestKillStorm(t *testing.T) {
 	t.Logf("%d kills, %d messages, %d deliveries: %s", rounds, len(w.ledger.items), len(w.ledger.numbers), w.ledger.counters())
 }
 
+// TestPowerStorm is the same with the power: at each cut of it, what was not synced
+// is gone from the disk.
+func TestPowerStorm(t *testing.T) {
+	t.Parallel()
+	rounds := 10
+	if storm() {
+		rounds = 200
+	}
+	d := newDisk(t)
+	rng := dice(t)
+	w := newWeather(t, rng, setup{config: stormConfig, dir: d.data(), args: []string{"--storage-reserve", "0"}})
+	for range rounds {
+		w.blow(aMoment(rng), func() {
+			w.ledger.believe(false, d.cut)
+			w.server.kill()
+		})
+		d.powerOn()
+		w.rise()
+		w.ledger.believe(true, func() {})
+		w.ledger.balance(t, w.eye)
+	}
+	w.ledger.drain(t, w.eye)
+	w.server.stop()
+	d.check()
+	t.Logf("%d power cuts, %d messages, %d deliveries: %s", rounds, len(w.ledger.items), len(w.ledger.numbers), w.ledger.counters())
+}
+
 // weather is the server and all who work with it.
 type weather struct {
 	server *server
@@ -81,19 +107,9 @@ type weather struct {
 	pushed []*actor // workers that are pushed to
 }
 
-// actor is one client with something to do, over and over, and its own dice.
-type actor struct {
-	*client
-	ledger *ledger
-	rng    *rand.Rand
-	queue  string
-	act    func(*actor, *client) error
-	undone *item // was published, and not answered
-}
-
-func newWeather(t *testing.T, rng *rand.Rand) *weather {
+func newWeather(t *testing.T, rng *rand.Rand, s setup) *weather {
 	t.Helper()
-	w := &weather{server: start(t, setup{config: stormConfig})}
+	w := &weather{server: start(t, s)}
 	w.ledger = newLedger(rng, time.Second)
 	w.eye = w.server.connect(t)
 	add := func(list *[]*actor, queue string, act func(*actor, *client) error) {
@@ -117,8 +133,8 @@ func newWeather(t *testing.T, rng *rand.Rand) *weather {
 	return w
 }
 
-// blow lets all work for a while and kills the server in the midst of it.
-func (w *weather) blow(long time.Duration) {
+// blow lets all work for a while and has the server end in the midst of it.
+func (w *weather) blow(long time.Duration, end func()) {
 	t := w.server.t
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -137,7 +153,7 @@ func (w *weather) blow(long time.Duration) {
 		subs = append(subs, c.work(t, a.queue, "workers", func(d *delivery) { _ = a.handle(d) }))
 	}
 	time.Sleep(long)
-	w.server.kill()
+	end()
 	cancel()
 	running.Wait()
 	for _, sub := range subs {
@@ -177,127 +193,4 @@ func (w *weather) small(t *testing.T) {
 	if t.Logf("the log has %d MiB, from %s on", bytes>>20, oldest); bytes > 64<<20 {
 		t.Errorf("the log of an empty store has %d bytes", bytes)
 	}
-}
-
-// produce publishes a message of some kind. What was not answered before the
-// server was killed is published again with the same id, so that it is stored once.
-func (a *actor) produce(c *client) error {
-	switch {
-	case a.ledger.crowded(): // a look at everything takes long then
-		return a.consume(c)
-	case a.rng.IntN(10) == 0:
-		return a.burst(c)
-	}
-	i := a.undone
-	if a.undone = nil; i == nil {
-		i = a.ledger.draw(a.queue, a.options)
-	}
-	err := a.ledger.publish(c, i)
-	if err != nil && i.header["Nats-Msg-Id"] != nil {
-		a.undone = i
-	}
-	return err
-}
-
-// burst publishes many messages at once.
-func (a *actor) burst(c *client) error {
-	items, outs := make([]*item, 1+a.rng.IntN(40)), []out{}
-	for k := range items {
-		items[k] = a.ledger.draw(a.queue, a.options)
-		outs = append(outs, items[k].out)
-	}
-	answers, err := c.publishAll(outs)
-	for k, r := range answers {
-		a.ledger.answered(items[k], r.ack, r.err)
-	}
-	return err
-}
-
-// options asks for things by headers.
-func (a *actor) options(o out) out {
-	if a.rng.IntN(2) == 0 {
-		o = o.with("Nats-Msg-Id", idOf(o.body))
-	}
-	switch a.rng.IntN(8) {
-	case 0:
-		o = o.with("Dsend-Delay", fmt.Sprint(time.Duration(a.rng.IntN(100))*time.Millisecond))
-	case 1:
-		o = o.with("Dsend-Priority", fmt.Sprint(a.rng.IntN(10)))
-	case 2:
-		o = o.with("Dsend-Key", fmt.Sprint("key", a.rng.IntN(3)))
-	case 3:
-		if a.queue == "jobs" {
-			o.subject = "jobs.captured"
-		}
-	}
-	return o
-}
-
-// consume pulls some messages and answers them.
-func (a *actor) consume(c *client) error {
-	p, err := c.pull(a.queue, pull{Batch: 1 + a.rng.IntN(10), Expires: 50 * time.Millisecond})
-	for _, d := range p.msgs {
-		if err := a.handle(d); err != nil {
-			return err
-		}
-	}
-	return err
-}
-
-// handle answers one delivery: mostly it is done.
-func (a *actor) handle(d *delivery) error {
-	a.ledger.saw(d)
-	answer := ack
-	switch n := a.rng.IntN(100); {
-	case n < 5:
-		return nil // the worker says nothing
-	case n < 10:
-		answer = nakFor(time.Duration(a.rng.IntN(100)) * time.Millisecond)
-	case n < 20:
-		answer = `-NAK {"error":"not now"}`
-	case n < 25:
-		if a.queue != "trash" {
-			answer = term + " no use"
-		}
-	case n < 35:
-		if _, err := a.ledger.answer(d, inProgress); err != nil {
-			return err
-		}
-	}
-	_, err := a.ledger.answer(d, answer)
-	return err
-}
-
-// operate looks for messages and kills or removes one; or brings the dead back.
-func (a *actor) operate(c *client) error {
-	if a.rng.IntN(3) == 0 {
-		_, err := a.ledger.replay(c, a.queue)
-		return err
-	}
-	messages, err := c.peek(a.queue)
-	if err != nil || len(messages) == 0 {
-		return err
-	}
-	m := messages[a.rng.IntN(len(messages))]
-	do := a.ledger.kill
-	if a.rng.IntN(2) == 0 {
-		do = a.ledger.remove
-	}
-	if i := a.ledger.item(m); i != nil {
-		err = do(c, i, a.queue, m.Seq)
-	}
-	if isAPIError(err) {
-		return nil // somebody else was quicker
-	}
-	return err
-}
-
-// clear purges a part of the queue.
-func (a *actor) clear(c *client) error {
-	var q queueInfo
-	err := c.api("queue.info", args{"queue": a.queue}, &q)
-	if err == nil && q.Messages > 10 {
-		err = a.ledger.purge(c, a.queue, q.FirstSeq+uint64(a.rng.IntN(10)))
-	}
-	return err
 }
