@@ -22,6 +22,7 @@ type audience struct {
 	work    map[string]string          // queue to its work subject
 	queues  map[string]map[string]bool // work subject to its queues
 	groups  map[string]map[string]int  // queue to its groups and their members
+	ids     map[string]uint32          // queue to its number
 	scratch []leaf.Group
 }
 
@@ -29,14 +30,14 @@ func (a *audience) init(b *Bridge) {
 	a.bridge = b
 	a.pullers, a.crowded = map[string]time.Time{}, minCrowd
 	a.work, a.queues = map[string]string{}, map[string]map[string]bool{}
-	a.groups = map[string]map[string]int{}
+	a.groups, a.ids = map[string]map[string]int{}, map[string]uint32{}
 }
 
 const (
 	minCrowd = 1024
 	// lostFor is how long a peer that is gone is remembered: longer than
 	// any grace that makes sense.
-	lostFor = 10 * time.Minute
+	lostFor = time.Minute
 )
 
 // returnGrace is how long the workers of before a restart have to come back:
@@ -100,11 +101,15 @@ func (a *audience) inboxChanged(ops []queue.Op, peer, inbox string) []queue.Op {
 	return ops
 }
 
-// pulled notes that a client pulls, and tells who it is. ops tell the store
-// if it is gone already.
-func (a *audience) pulled(inbox string) (peer string, ops []queue.Op) {
+// pulled notes that a client pulls, and tells who it is; here is false if
+// nobody listens on the inbox: the server tells of a subscription before the
+// requests of its client.
+func (a *audience) pulled(inbox string) (peer string, here bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.table.HasInbox(inbox) {
+		return "", false
+	}
 	peer = leaf.PeerOf(inbox)
 	if _, known := a.pullers[peer]; !known {
 		a.forget()
@@ -113,15 +118,7 @@ func (a *audience) pulled(inbox string) (peer string, ops []queue.Op) {
 			a.table.Watch(peer)
 		}
 	}
-	if a.table.HasInbox(inbox) {
-		return peer, nil
-	}
-	ops = append(ops, &queue.Interest{Peer: peer, Inbox: inbox})
-	if a.table.Peer(peer) == 0 {
-		ops = append(ops, &queue.Peer{Peer: peer})
-		a.pullers[peer] = time.Now()
-	}
-	return peer, ops
+	return peer, true
 }
 
 // forget drops peers that were lost long ago, when there are many.
@@ -182,7 +179,12 @@ func (a *audience) queueChanged(info queue.Info) {
 	}
 	if info.ID == 0 {
 		delete(a.groups, info.Name)
+		delete(a.ids, info.Name)
 		return
+	}
+	if a.ids[info.Name] != info.ID { // the store knows nothing of its workers yet
+		delete(a.groups, info.Name)
+		a.ids[info.Name] = info.ID
 	}
 	a.work[info.Name] = subject
 	if a.queues[subject] == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"dsend/bridge/leaf"
 	"dsend/durable"
@@ -37,13 +38,17 @@ type Bridge struct {
 	store  Store
 	tokens tokens
 
-	ready      atomic.Bool // the store is there
-	routes     *routes
-	audience   audience
-	dispatch   dispatch
-	connected  bool // there was a connection; of the reading goroutine
-	again      func()
-	complaints *leaf.Batch // of the reading goroutine: what is refused at once
+	ready     atomic.Bool // the store is there
+	routes    *routes
+	audience  audience
+	dispatch  dispatch
+	connected bool // there was a connection; of the reading goroutine
+	again     func()
+
+	// Of the reading goroutine:
+	complaints *leaf.Batch // what is refused at once
+	dropped    int         // publishes whose producers cannot be told
+	complained time.Time
 }
 
 var _ durable.Speaker = (*Bridge)(nil)

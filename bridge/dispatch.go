@@ -151,7 +151,7 @@ func (d *dispatch) answerTo(s *queue.Speech, subject []byte) {
 	r = append(strconv.AppendUint(r, s.Delivery, 10), '.')
 	r = append(strconv.AppendInt(r, s.At, 10), '.')
 	r = append(strconv.AppendInt(r, s.Pending, 10), '.')
-	r = d.tokens.append(r, delivery{s.Inbox == "", s.QueueID, s.Seq, s.Delivery})
+	r = d.tokens.append(r, delivery{s.Inbox == "", s.QueueID, s.Seq, s.Delivery}, scope(s.Queue, s.Consumer))
 	d.reply = append(append(r, '@'), subject...)
 }
 

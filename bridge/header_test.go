@@ -49,3 +49,45 @@ func TestCleanHeaderProperty(t *testing.T) {
 		}
 	})
 }
+
+func TestCheckHeader(t *testing.T) {
+	for _, good := range []string{"", "NATS/1.0\r\n\r\n", "NATS/1.0\r\nA: b\r\n\r\n", "NATS/1.0\r\nA:\r\nA: \xff:\r\n\r\n"} {
+		block := []byte(good)
+		if good == "" {
+			block = nil
+		}
+		if err := checkHeader(block); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, bad := range []string{
+		"NATS/1.0", "NATS/1.0\r\n", "ABCDE", "NATS/1.0\r\nA: b\r\n", "NATS/1.0\r\nA: b", "NATS/1.0\r\nA: b\r\n\r\nB: c\r\n\r\n",
+		"NATS/1.0\r\nA: b\nDsend-Attempt: 99\r\n\r\n", "NATS/1.0\r\nA: b\rC: d\r\n\r\n", "NATS/1.0\r\nno colon\r\n\r\n",
+		"NATS/1.0\r\n: x\r\n\r\n", "NATS/1.0\r\nA b: x\r\n\r\n", "NATS/1.0\r\n A: x\r\n\r\n", "NATS/1.0\r\nA: \x00\r\n\r\n",
+		"NATS/1.0 404 No Messages\r\n\r\n", "NATS/1.0 100 Idle Heartbeat\r\nA: b\r\n\r\n", "nats/1.0\r\n\r\n",
+	} {
+		if checkHeader([]byte(bad)) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// Any block, as the server hands it on unchecked: nothing panics, and what is
+// taken comes out well formed and without forged facts.
+func FuzzHeader(f *testing.F) {
+	f.Add([]byte("NATS/1.0\r\nA: b\r\n"))
+	f.Add([]byte("NATS/1.0\r\nA: b\r\nDsend-Attempt: 1\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, block []byte) {
+		eachHeader(block, func(_, _, _ []byte) {})
+		clean := cleanHeader(block)
+		if checkHeader(block) != nil {
+			return
+		}
+		if err := checkHeader(clean); err != nil {
+			t.Fatalf("%q became %q: %v", block, clean, err)
+		}
+		if opened := append(openHeader(nil, clean), "Dsend-Attempt: 1\r\n\r\n"...); checkHeader(opened) != nil {
+			t.Fatalf("%q became %q", block, opened)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"errors"
+	"time"
 
 	"dsend/bridge/leaf"
 	"dsend/durable"
@@ -97,6 +98,9 @@ func (in *intake) read(p *queue.Publish, m leaf.Msg) (target string, err error) 
 	if m.Header == nil {
 		return "", nil
 	}
+	if err := checkHeader(m.Header); err != nil {
+		return "", err
+	}
 	return readOptions(p, m.Header)
 }
 
@@ -130,9 +134,8 @@ func (in *intake) pull(name string, m leaf.Msg) {
 	}
 	p := &queue.Pull{Queue: name, Consumer: pullConsumer}
 	in.request(p, m.Reply, m.Payload)
-	if p.Batch > 0 {
+	if p.Batch > 0 && in.present(p) {
 		in.ops = append(in.ops, p)
-		in.ops = append(in.ops, in.present(p)...)
 	}
 }
 
@@ -146,10 +149,12 @@ func (in *intake) request(p *queue.Pull, inbox, body []byte) {
 	p.Inbox, p.Overhead = string(inbox), overhead
 }
 
-// present names the client behind a pull, and tells the store if it is gone.
-func (in *intake) present(p *queue.Pull) (ops []queue.Op) {
-	p.Peer, ops = in.audience.pulled(p.Inbox)
-	return ops
+// present names the client behind a pull; false if nobody listens on its inbox:
+// whoever asked has gone.
+func (in *intake) present(p *queue.Pull) bool {
+	peer, here := in.audience.pulled(p.Inbox)
+	p.Peer = peer
+	return here
 }
 
 // answer takes what a worker says of a delivery.
@@ -165,24 +170,23 @@ func (in *intake) answer(m leaf.Msg) {
 	a := &queue.Answer{QueueID: d.queueID, Seq: d.seq, Delivery: d.number}
 	next, more := readAnswer(a, d.pushed, m.Header, m.Payload)
 	in.ops = append(in.ops, a)
-	if !more {
+	if more {
+		in.next(a, m, next)
+	} else {
 		a.Reply = in.copy(m.Reply)
-		return
-	}
-	if len(m.Reply) > 0 {
-		in.ops = append(in.ops, in.next(a, m, next)...)
 	}
 }
 
 // next adds the pull of a +NXT to its ack.
-func (in *intake) next(a *queue.Answer, m leaf.Msg, body []byte) []queue.Op {
+func (in *intake) next(a *queue.Answer, m leaf.Msg, body []byte) {
+	if len(m.Reply) == 0 {
+		return
+	}
 	p := &queue.Pull{Consumer: pullConsumer}
 	in.request(p, m.Reply, body)
-	if p.Batch == 0 {
-		return nil
+	if p.Batch > 0 && in.present(p) {
+		a.Next = p
 	}
-	a.Next = p
-	return in.present(p)
 }
 
 // submit hands the ops over. What the store has no room for is refused.
@@ -199,12 +203,29 @@ func (in *intake) submit() {
 		refusal = &apiError{429, jsTooManyRequests, err.Error()}
 	}
 	var others []queue.Op
+	unheard := 0
 	for _, op := range in.ops {
-		if p, ok := op.(*queue.Publish); ok {
-			in.refuse(p, p.Reply, refusal)
-		} else {
+		p, ok := op.(*queue.Publish)
+		switch {
+		case !ok:
 			others = append(others, op)
+		case len(p.Reply) == 0:
+			unheard++
+		default:
+			in.refuse(p, p.Reply, refusal)
 		}
 	}
+	in.unheard(unheard, err)
 	in.Bridge.submit(others)
+}
+
+// unheard says in the log, at most once a second, how many publishes were
+// dropped whose producers did not ask for an answer.
+func (b *Bridge) unheard(n int, why error) {
+	b.dropped += n
+	if b.dropped == 0 || time.Since(b.complained) < time.Second {
+		return
+	}
+	b.log.Warn("publishes without a reply subject are dropped", "count", b.dropped, "reason", why)
+	b.dropped, b.complained = 0, time.Now()
 }

@@ -15,7 +15,8 @@ import (
 // the subject around it, and a token for one message is of no use for another.
 //
 //	bit 0     the delivery was pushed
-//	bit 1-31  number of the queue, never given to another one
+//	bit 1-31  number of the queue, never given to another one, mixed with the names
+//	          of queue and consumer in the subject: permissions by these names hold
 //	48 bits   number of the message in the queue
 //	48 bits   number of the delivery in the queue
 //
@@ -46,9 +47,9 @@ func newTokens(key [16]byte) tokens {
 
 var encoding = base64.RawURLEncoding
 
-func (t tokens) append(dst []byte, d delivery) []byte {
+func (t tokens) append(dst []byte, d delivery, mix uint32) []byte {
 	var b [aes.BlockSize]byte
-	id := d.queueID
+	id := d.queueID ^ mix
 	if d.pushed {
 		id |= pushedBit
 	}
@@ -57,6 +58,19 @@ func (t tokens) append(dst []byte, d delivery) []byte {
 	put48(b[10:], d.number)
 	t.block.Encrypt(b[:], b[:])
 	return encoding.AppendEncode(dst, b[:])
+}
+
+// scope mixes the names of queue and consumer into 31 bits (FNV-1a).
+func scope[T string | []byte](queue, consumer T) uint32 {
+	h := uint32(2166136261)
+	for i := range len(queue) {
+		h = (h ^ uint32(queue[i])) * 16777619
+	}
+	h = (h ^ '.') * 16777619
+	for i := range len(consumer) {
+		h = (h ^ uint32(consumer[i])) * 16777619
+	}
+	return h &^ pushedBit
 }
 
 func put48(b []byte, v uint64) {
@@ -76,6 +90,8 @@ var errForged = errors.New("no delivery had this reply subject")
 //	0   1   2     3      4     5        6       7   8        9    10      11
 //	$JS.ACK.dsend.<hash>.queue.consumer.attempt.seq.delivery.time.pending.token
 const (
+	atQueue    = 4
+	atConsumer = 5
 	atSeq      = 7
 	atDelivery = 8
 	atToken    = 11
@@ -106,7 +122,8 @@ func (t tokens) read(subject []byte) (d delivery, err error) {
 	}
 	t.block.Decrypt(b[:], b[:])
 	id := binary.BigEndian.Uint32(b[:])
-	d = delivery{id&pushedBit != 0, id &^ pushedBit, get48(b[4:]), get48(b[10:])}
+	mix := scope(part[atQueue], part[atConsumer])
+	d = delivery{id&pushedBit != 0, id&^pushedBit ^ mix, get48(b[4:]), get48(b[10:])}
 	if !says(part[atSeq], d.seq) || !says(part[atDelivery], d.number) {
 		return delivery{}, errForged
 	}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +10,7 @@ import (
 )
 
 func (t tokens) subject(d delivery) string {
-	return fmt.Sprintf("$JS.ACK.dsend.%s.orders.work.1.%d.%d.1700000000000000000.0.%s", t.hash, d.seq, d.number, t.append(nil, d))
+	return fmt.Sprintf("$JS.ACK.dsend.%s.orders.work.1.%d.%d.1700000000000000000.0.%s", t.hash, d.seq, d.number, t.append(nil, d, scope("orders", "work")))
 }
 
 func TestTokenRoundTrip(t *testing.T) {
@@ -56,6 +57,11 @@ func TestForgedTokens(t *testing.T) {
 	if _, err := mine.read([]byte(subject)); err != nil {
 		t.Fatal(err)
 	}
+	for _, other := range []string{strings.Replace(subject, ".orders.", ".bills.", 1), strings.Replace(subject, ".work.", ".pull.", 1)} {
+		if got, err := mine.read([]byte(other)); err == nil && got.queueID == d.queueID {
+			t.Errorf("%s settles a message of another queue or consumer", other)
+		}
+	}
 }
 
 func FuzzReadToken(f *testing.F) {
@@ -63,7 +69,8 @@ func FuzzReadToken(f *testing.F) {
 	f.Add([]byte(tk.subject(delivery{true, 1, 2, 3})))
 	f.Add([]byte("$JS.ACK.dsend.a.b.c.1.2.3.4.5.AAAAAAAAAAAAAAAAAAAAAA"))
 	f.Fuzz(func(t *testing.T, subject []byte) {
-		if d, err := tk.read(subject); err == nil && !strings.Contains(string(subject), string(tk.append(nil, d))[:21]) {
+		parts := append(bytes.Split(subject, []byte(".")), nil, nil, nil, nil, nil, nil)
+		if d, err := tk.read(subject); err == nil && !strings.Contains(string(subject), string(tk.append(nil, d, scope(parts[atQueue], parts[atConsumer])))[:21]) {
 			t.Fatalf("%q was taken for %v", subject, d)
 		}
 	})

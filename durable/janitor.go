@@ -2,6 +2,10 @@ package durable
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
 	"time"
 
 	"dsend/durable/queue"
@@ -32,6 +36,8 @@ func (j *janitor) work(ctx context.Context) {
 			return
 		case <-space.C:
 			j.watch()
+		case <-j.looks:
+			j.watch()
 		case <-doubt.C:
 			_ = j.view(ctx, item{urgent: true, view: func(*queue.State) { j.clean(true) }}) // it is ending, otherwise
 		case p := <-j.sweep:
@@ -44,6 +50,10 @@ func (j *janitor) work(ctx context.Context) {
 // again: a tenth more than the reserve, so that it does not flicker.
 func (j *janitor) watch() {
 	free, err := j.log.Free()
+	if errors.Is(err, fs.ErrNotExist) {
+		j.fail(fmt.Errorf("the log is gone: %w", err))
+		return
+	}
 	if err != nil {
 		if !j.blind {
 			j.cfg.Logger.Warn("cannot ask the disk for its room", "error", err)
@@ -52,6 +62,7 @@ func (j *janitor) watch() {
 		return
 	}
 	j.blind = false
+	j.free.Store(int64(min(free, math.MaxInt64)))
 	low := free < j.cfg.Reserve || j.low && free < j.cfg.Reserve+j.cfg.Reserve/10
 	if low == j.low || j.put(item{op: &queue.Space{Low: low}, urgent: true}) != nil {
 		return
@@ -61,5 +72,14 @@ func (j *janitor) watch() {
 		j.cfg.Logger.Warn("the disk is nearly full: publishes are refused", "free_bytes", free, "reserve_bytes", j.cfg.Reserve)
 	} else {
 		j.cfg.Logger.Info("the disk has room again: publishes are taken", "free_bytes", free, "reserve_bytes", j.cfg.Reserve)
+	}
+}
+
+// look has the janitor ask the disk now: what was written since it did so last
+// may have used up the room.
+func (s *Store) look() {
+	select {
+	case s.looks <- struct{}{}:
+	default:
 	}
 }

@@ -139,6 +139,9 @@ func (w *worker) step(i item, now int64) {
 		if op.Finish {
 			w.b.rest += carried
 		}
+	case *queue.Space:
+		w.usage.tight = op.Low
+		w.clean(false)
 	case *queue.Stop:
 		w.stopped = true
 	}
@@ -206,6 +209,9 @@ func (w *worker) write(b *batch) error {
 	}
 	if w.cfg.Observer != nil {
 		w.cfg.Observer.Commit(b.ops, len(b.out.Records), time.Since(begin))
+	}
+	if left := w.free.Add(-int64(len(b.out.Records))); left < int64(w.cfg.Reserve) {
+		w.look()
 	}
 	w.cache.add(w.log.Last(), b.out.Records, len(b.out.Held) > 0)
 	w.usage.grow(w.log.Newest())

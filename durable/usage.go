@@ -18,6 +18,7 @@ import (
 //	                          compaction  crowded: what comes in may write
 //	                                      as much as compaction lets it
 type usage struct {
+	tight bool // the disk is nearly full: garbage is given back before the log is twice its need
 	slack int64
 	parts []part // oldest first; the last one is being written
 	live  int64  // bytes of messages
@@ -101,6 +102,10 @@ func (u *usage) carry(bytes, rest int64) {
 // compacted; slack not counted.
 func (u *usage) over(needed int64) int64 { return u.bytes - needed - needed*7/8 }
 
+// tightSlack is how many bytes of garbage may stay while the disk is nearly
+// full: a few generations.
+const tightSlack = 8 << 20
+
 // start gives the generation to compact now, if the log has grown too large.
 //
 // The rest counts as needed: else the ids of a busy minute, which must be kept
@@ -112,7 +117,11 @@ func (u *usage) start(doubt bool) (p part, want bool) {
 	if !doubt {
 		needed += u.rest
 	}
-	if u.busy || len(u.parts) < 2 || u.over(needed) <= u.slack {
+	over, slack := u.over(needed), u.slack
+	if u.tight { // every generation that can be won counts
+		over, slack = u.bytes-needed, min(slack, tightSlack)
+	}
+	if u.busy || len(u.parts) < 2 || over <= slack {
 		return p, false
 	}
 	u.busy, u.carried, u.found = true, 0, 0

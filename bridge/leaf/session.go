@@ -66,7 +66,10 @@ func (s *session) serve(ctx context.Context) error {
 func (s *session) run(ctx context.Context) error {
 	written := make(chan struct{})
 	go func() { defer close(written); s.write() }()
-	defer func() { <-written }()
+	defer func() { // also if the handler panics: the process must end with it, not hang
+		s.fail(ErrClosed)
+		<-written
+	}()
 	stop := context.AfterFunc(ctx, func() { s.fail(ErrClosed) })
 	defer stop()
 	err := s.read()

@@ -96,7 +96,7 @@ func declarations(cfg *config.Config, infos []queue.Info) (ops []queue.Op) {
 	for _, info := range infos {
 		q, wanted := want[info.Name]
 		switch {
-		case !wanted && info.Source == queue.FromFile && !info.Orphan:
+		case !wanted && info.Source == queue.FromFile: // also one that is out already: it is told of at each start
 			ops = append(ops, &queue.Undeclare{Name: info.Name})
 		case !wanted && info.Source == queue.FromUse:
 			ops = append(ops, &queue.Declare{Name: info.Name, Settings: cfg.Defaults, Source: queue.FromUse})

@@ -5,9 +5,17 @@
 //	     ──► client    a NATS connection: publish, pull, work, answer; the API
 //	     ──► ledger    what was promised to the clients, to be compared with what is there
 //	     ──► strace    counts system calls, makes the disk slow, kills at the next sync
+//	     ──► disk      a file system of its own, whose power is cut
 //
 // A play is named by the scenario it comes from (TestA1_… and so on). It waits for
 // events, never for a time to pass; where time itself is the matter it measures.
+// The storms are everything at once, with a kill or a power cut in the midst of it,
+// over and over. They end with four counters, all of which must be 0:
+//
+//	lost        taken, and nowhere to be found
+//	undone      confirmed as done, removed or dead, and not so any more
+//	invented    never sent, or not what was sent
+//	duplicated  in two places, or handed out twice as one delivery
 //
 // Every random choice comes from a seed that is logged; DSEND_SEED repeats it.
 // DSEND_STORM=1 asks for the long form. DSEND_REQUIRE_ALL=1 turns a skip for want

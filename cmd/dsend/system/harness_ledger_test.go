@@ -34,8 +34,6 @@ type ledger struct {
 	visibility map[string]time.Duration
 	// blind: the power is being cut. What is confirmed from now on is not believed.
 	blind bool
-	// gives back: naks that are not counted are used, so an attempt may come twice.
-	givesBack bool
 
 	lost, undone, invented, duplicated int
 	faults                             []string

@@ -101,10 +101,7 @@ func (l *ledger) count(d *delivery) {
 	if last.number < d.number {
 		l.lives[key] = turn{d.number, d.attempt}
 	}
-	if !again || l.givesBack {
-		return
-	}
-	if (last.number < d.number) != (last.attempt < d.attempt) {
+	if again && (last.number < d.number) != (last.attempt < d.attempt) {
 		l.duplicated++
 		l.fault("%v is delivery %d, but delivery %d was attempt %d", d, d.number, last.number, last.attempt)
 	}
