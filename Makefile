@@ -32,7 +32,7 @@ check: ## Format, vet and staticcheck
 
 .PHONY: storm
 storm: ## The long forms: a million model steps, 500 kills, long fuzzing
-	DSEND_STORM=1 $(GO) test -timeout 6h ./...
+	TEST_STORM=1 $(GO) test -timeout 6h ./...
 
 .PHONY: bench
 bench: build ## First numbers: fsynced publishes beside an echo and JetStream

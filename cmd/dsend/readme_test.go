@@ -56,7 +56,7 @@ func TestReadme(t *testing.T) {
 // required, it must be.
 func natsThere(t *testing.T) bool {
 	_, err := exec.LookPath("nats")
-	if err != nil && os.Getenv("DSEND_REQUIRE_ALL") != "" {
+	if err != nil && os.Getenv("TEST_REQUIRE_ALL") != "" {
 		t.Fatal("no nats command; .ci/run builds it")
 	}
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // that, but neither a panic nor a hang may come of it.
 func TestMangledLogs(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("DSEND_SEED"); s != "" {
+	if s := os.Getenv("TEST_SEED"); s != "" {
 		seed, _ = strconv.ParseUint(s, 10, 64)
 	}
-	t.Logf("DSEND_SEED=%d", seed)
+	t.Logf("TEST_SEED=%d", seed)
 	c := newSeeded(seed)
 	const logs, each = 6, 200
 	refused := 0

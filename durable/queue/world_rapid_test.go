@@ -33,19 +33,19 @@ func TestWorldRapid(t *testing.T) {
 	})
 }
 
-// TestWorld runs long stories. DSEND_SEED repeats one; DSEND_STORM=1 runs a
-// million steps, DSEND_STORM=n n million.
+// TestWorld runs long stories. TEST_SEED repeats one; TEST_STORM=1 runs a
+// million steps, TEST_STORM=n n million.
 func TestWorld(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("DSEND_SEED"); s != "" {
+	if s := os.Getenv("TEST_SEED"); s != "" {
 		seed, _ = strconv.ParseUint(s, 10, 64)
 	}
 	stories, steps := 10, 400
-	if storm, _ := strconv.Atoi(os.Getenv("DSEND_STORM")); storm > 0 {
+	if storm, _ := strconv.Atoi(os.Getenv("TEST_STORM")); storm > 0 {
 		stories, steps = storm*1000, 1000
 	}
 	for i := range stories {
-		t.Logf("DSEND_SEED=%d", seed+uint64(i))
+		t.Logf("TEST_SEED=%d", seed+uint64(i))
 		w := newWorld(t)
 		c := newSeeded(seed + uint64(i))
 		for range steps {

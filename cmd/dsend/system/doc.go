@@ -17,8 +17,8 @@
 //	invented    never sent, or not what was sent
 //	duplicated  in two places, or handed out twice as one delivery
 //
-// Every random choice comes from a seed that is logged; DSEND_SEED repeats it.
-// DSEND_STORM=1 asks for the long form. DSEND_REQUIRE_ALL=1 turns a skip for want
+// Every random choice comes from a seed that is logged; TEST_SEED repeats it.
+// TEST_STORM=1 asks for the long form. TEST_REQUIRE_ALL=1 turns a skip for want
 // of a tool into a failure. DSEND_BINARY names a binary to be tested instead of the
 // one built from these sources.
 package system

@@ -71,29 +71,29 @@ func checkDue(t testing.TB, what string, due, got time.Time, delay time.Duration
 func dice(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()
-	if text := os.Getenv("DSEND_SEED"); text != "" {
+	if text := os.Getenv("TEST_SEED"); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			t.Fatalf("DSEND_SEED: %v", err)
+			t.Fatalf("TEST_SEED: %v", err)
 		}
 		seed = n
 	}
-	t.Logf("DSEND_SEED=%d", seed)
+	t.Logf("TEST_SEED=%d", seed)
 	h := fnv.New64()
 	_, _ = h.Write([]byte(t.Name()))
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 // storm tells whether the long form was asked for.
-func storm() bool { return os.Getenv("DSEND_STORM") == "1" }
+func storm() bool { return os.Getenv("TEST_STORM") == "1" }
 
 // need skips a test for want of a tool, or fails it where all is required.
 func need(t testing.TB, have bool, install string) {
 	t.Helper()
 	switch {
 	case have:
-	case os.Getenv("DSEND_REQUIRE_ALL") == "1":
-		t.Fatal("DSEND_REQUIRE_ALL=1, and this is missing: " + install)
+	case os.Getenv("TEST_REQUIRE_ALL") == "1":
+		t.Fatal("TEST_REQUIRE_ALL=1, and this is missing: " + install)
 	default:
 		t.Skip("needs: " + install)
 	}
