@@ -6,7 +6,7 @@ import "dsend/durable/queue"
 // come in goes into the next.
 const maxCommit = 1 << 20
 
-// keepSaid is up to how many things to say a batch keeps its memory for.
+// keepSaid is up to how many calls and queues a batch keeps its memory for.
 const keepSaid = 16 << 10
 
 // batch is one commit: its records, and what it lets us say.
@@ -65,8 +65,8 @@ func (s *Store) recycle(b *batch) {
 	}
 }
 
+// large tells whether a burst has left more than a usual commit needs. What is
+// in out beside the records sees to itself.
 func (b *batch) large() bool {
-	o := &b.out
-	return cap(o.Records) > 2*maxCommit ||
-		max(cap(o.Replies), cap(o.Speech), cap(o.Events), cap(o.Held), cap(o.Freed), cap(b.calls), cap(b.changed)) > keepSaid
+	return cap(b.out.Records) > 2*maxCommit || max(cap(b.calls), cap(b.changed)) > keepSaid
 }

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -153,15 +154,23 @@ func TestCloseWithOpsRacingIn(t *testing.T) {
 func TestTheLastReplyIsHeard(t *testing.T) {
 	for range 100 {
 		s := &Store{wake: make(chan struct{}, 1), silent: make(chan struct{})}
-		go func() {
-			<-s.wake
-			s.mu.Lock()
-			defer s.mu.Unlock()
+		ctx := waiting{background, func() {
 			s.inbox[0].reply <- queue.Reply{Seq: 7}
 			close(s.silent)
-		}()
-		if r, err := s.Do(background, publish("body")); err != nil || r.Seq != 7 {
+		}}
+		if r, err := s.Do(ctx, publish("body")); err != nil || r.Seq != 7 {
 			t.Fatalf("the reply is %+v, %v", r, err)
 		}
 	}
+}
+
+// waiting is a context that calls a function when somebody begins to wait.
+type waiting struct {
+	context.Context
+	begin func()
+}
+
+func (w waiting) Done() <-chan struct{} {
+	w.begin()
+	return nil
 }

@@ -44,7 +44,7 @@ func TestABurstGivesItsMemoryBack(t *testing.T) {
 			ops[i] = refused
 		}
 		submit(t, s, ops...)
-		synctest.Wait()
+		do(t, s, publish(string(make([]byte, 3*maxCommit))))
 		r.forget()
 		for range 5 {
 			do(t, s, publish("body"))
@@ -54,10 +54,12 @@ func TestABurstGivesItsMemoryBack(t *testing.T) {
 				t.Errorf("the inbox has room for %d items", n)
 			}
 			s.mu.Unlock()
-		}
-		for range cap(s.spare) {
-			if b := s.fresh(); b.large() {
-				t.Errorf("a batch has room for %d replies", cap(b.out.Replies))
+			for range len(s.spare) {
+				b := <-s.spare
+				if n, m := cap(b.out.Records), cap(b.out.Replies); n > 2*maxCommit || m > keepSaid {
+					t.Errorf("a batch has room for %d bytes and %d replies", n, m)
+				}
+				s.spare <- b
 			}
 		}
 	})

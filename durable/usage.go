@@ -133,15 +133,14 @@ func (u *usage) crowded() bool {
 	return u.busy && u.over(u.live+u.rest) > u.slack+u.slack/2
 }
 
-// drop forgets the oldest generation. It tells whether that was worth its
-// while, even if it was done in doubt: then the next one may be doubted, too.
+// drop forgets the oldest generation, of which no message is needed any longer.
+// It tells whether that was worth its while, even if it was done in doubt: then the next one may be doubted, too.
 //
 // Half of what was won may be written in its place. An eighth may in any case,
 // so that nothing stands still while much is carried before garbage is found.
 func (u *usage) drop() (worth bool) {
 	oldest := u.parts[0]
 	u.bytes -= oldest.bytes
-	u.live -= oldest.live
 	u.rest -= oldest.rest
 	u.parts = append([]part(nil), u.parts[1:]...)
 	u.busy = false

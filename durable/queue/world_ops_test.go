@@ -3,7 +3,6 @@ package queue
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"dsend/retry"
@@ -241,9 +240,4 @@ func (w *world) seq(c choice, name string) uint64 {
 		return uint64(c.n(4))
 	}
 	return pick(c, q.sorted()...).seq
-}
-
-// text tells what a world was made of, for a log.
-func (w *world) text() string {
-	return strings.Join(w.story, "\n")
 }

@@ -19,6 +19,6 @@
 //
 // Every random choice comes from a seed that is logged; TEST_SEED repeats it.
 // TEST_STORM=1 asks for the long form. TEST_REQUIRE_ALL=1 turns a skip for want
-// of a tool into a failure. DSEND_BINARY names a binary to be tested instead of the
+// of a tool into a failure. TEST_BINARY names a binary to be tested instead of the
 // one built from these sources.
 package system

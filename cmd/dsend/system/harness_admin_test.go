@@ -147,20 +147,26 @@ func (m stored) header() nats.Header {
 }
 
 // peek is all messages of a queue, with their bodies.
-func (c *client) peek(queue string) (all []stored, err error) {
+func (c *client) peek(queue string) ([]stored, error) {
+	all, err := c.glance(queue, -1)
+	for _, m := range all {
+		if m.More {
+			return nil, fmt.Errorf("message %d of %s is too large to be peeked at", m.Seq, queue)
+		}
+	}
+	return all, err
+}
+
+// glance is all messages of a queue, with so many bytes of their bodies at most.
+func (c *client) glance(queue string, most int) (all []stored, err error) {
 	for from, more := uint64(0), true; more; {
 		var page struct {
 			Messages []stored
 			Next     uint64
 			More     bool
 		}
-		if err := c.api("queue.peek", args{"queue": queue, "from": from, "max_data": -1}, &page); err != nil {
+		if err := c.api("queue.peek", args{"queue": queue, "from": from, "max_data": most}, &page); err != nil {
 			return nil, err
-		}
-		for _, m := range page.Messages {
-			if m.More {
-				return nil, fmt.Errorf("message %d of %s is too large to be peeked at", m.Seq, queue)
-			}
 		}
 		all, from, more = append(all, page.Messages...), page.Next, page.More
 	}

@@ -20,7 +20,7 @@ func (l *ledger) snap(c *client) (snapshot, error) {
 	}
 	all := snapshot{}
 	for _, q := range queues {
-		messages, err := c.peek(q.Name)
+		messages, err := c.glance(q.Name, 2000) // what is larger is looked at when it is delivered
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (l *ledger) contents(all snapshot) (wrong int) {
 	for _, places := range all {
 		for _, m := range places {
 			before := l.invented
-			l.known(m.Data, m.header(), where([]stored{m}))
+			l.known(m.Data, !m.More, m.header(), where([]stored{m}))
 			wrong += l.invented - before
 		}
 	}

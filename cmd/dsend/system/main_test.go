@@ -38,7 +38,7 @@ var workshop string
 
 // build makes the binary, once for all tests.
 var build = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv("DSEND_BINARY"); path != "" {
+	if path := os.Getenv("TEST_BINARY"); path != "" {
 		return filepath.Abs(path)
 	}
 	dir, err := os.MkdirTemp("", "dsend-system-")
