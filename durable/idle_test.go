@@ -17,7 +17,7 @@ func TestAnIdleStoreSleeps(t *testing.T) {
 		const batch = 10_000
 		n := 1_000_000
 		if raceEnabled {
-			n = 10 * batch
+			n = 5 * batch
 		}
 		log := newMemLog()
 		s, r := open(t, log, noCache, func(c *Config) { c.Queue.Defaults.MaxAge = 9000 * time.Hour })

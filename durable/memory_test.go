@@ -38,7 +38,7 @@ func TestWhatIsDoneIsForgotten(t *testing.T) {
 func TestABurstGivesItsMemoryBack(t *testing.T) {
 	play(t, func(t *testing.T) {
 		s, r := open(t, newMemLog())
-		ops := make([]queue.Op, 100_000)
+		ops := make([]queue.Op, 40_000)
 		refused := &queue.Publish{Queue: "no queue's name"}
 		for i := range ops {
 			ops[i] = refused
@@ -95,22 +95,22 @@ func TestABatchIsCleared(t *testing.T) {
 // The cache is as large as it was told to be, however small the commits are.
 func TestTheCacheIsBounded(t *testing.T) {
 	c := newCache(10_000)
-	for n := uint64(1); n <= 100_000; n++ {
+	for n := uint64(1); n <= 20_000; n++ {
 		c.add(n, []byte{byte(n)}, n%2 == 0)
 	}
 	if len(c.list) > 10_000/entryCost || cap(c.list) > 4*10_000/entryCost {
 		t.Errorf("%d commits are in a cache of 10,000 bytes, with room for %d", len(c.list), cap(c.list))
 	}
 	large := make([]byte, 1<<20)
-	c.add(100_001, large, true)
+	c.add(20_001, large, true)
 	large[5] = 1
-	if got := c.get(100_001, 5, 1); len(got) != 1 || got[0] != 0 {
+	if got := c.get(20_001, 5, 1); len(got) != 1 || got[0] != 0 {
 		t.Error("the newest commit is not in the cache as it was")
 	}
 	if len(c.list) != 1 {
 		t.Errorf("beside a commit that is larger than the cache there are %d", len(c.list)-1)
 	}
-	for _, place := range []queue.Place{{Commit: 100_000}, {Commit: 100_002}, {Commit: 0}, {Commit: 100_001, Offset: 1 << 20}, {Commit: 100_001, Offset: 1<<32 - 1}} {
+	for _, place := range []queue.Place{{Commit: 20_000}, {Commit: 20_002}, {Commit: 0}, {Commit: 20_001, Offset: 1 << 20}, {Commit: 20_001, Offset: 1<<32 - 1}} {
 		if c.get(place.Commit, place.Offset, 1) != nil {
 			t.Errorf("something is at %+v", place)
 		}

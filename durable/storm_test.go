@@ -202,7 +202,7 @@ func rage(gusts []gust, cache, every int64) error {
 func TestStorm(t *testing.T) {
 	play(t, func(t *testing.T) {
 		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {
-			all := rapid.SliceOfN(gusts, 120, 120).Draw(t, "gusts")
+			all := rapid.SliceOfN(gusts, 80, 80).Draw(t, "gusts")
 			cache := rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "cache")
 			every := rapid.Int64Range(7, 15).Draw(t, "every") // to prove all would take minutes
 			if err := rage(all, cache, every); err != nil {

@@ -134,7 +134,8 @@ func (u *usage) crowded() bool {
 }
 
 // drop forgets the oldest generation, of which no message is needed any longer.
-// It tells whether that was worth its while, even if it was done in doubt: then the next one may be doubted, too.
+// It tells whether that was worth its while, even if it was done in doubt: then
+// the next one may be doubted, too.
 //
 // Half of what was won may be written in its place. An eighth may in any case,
 // so that nothing stands still while much is carried before garbage is found.

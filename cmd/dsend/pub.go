@@ -57,7 +57,7 @@ type publish struct {
 type pubAck struct {
 	Stream    string    `json:"stream"`
 	Seq       uint64    `json:"seq"`
-	Duplicate bool      `json:"duplicate,omitempty"`
+	Duplicate bool      `json:"duplicate"`
 	Domain    string    `json:"domain"`
 	Error     *pubError `json:"error,omitempty"`
 }

@@ -13,11 +13,14 @@ import (
 func TestF1_PoisonAtTheHeadBlocksNobody(t *testing.T) {
 	t.Parallel()
 	const all, visibility = 500, 500 * time.Millisecond
-	s := start(t, setup{config: settings("orders", "max_in_flight: 1", "visibility_timeout: 500ms", "max_attempts: 3", "backoff: {list: [800ms], jitter: 0}")})
+	s := start(t, setup{config: settings("orders", "max_in_flight: 1", "visibility_timeout: 30s", "max_attempts: 3", "backoff: {list: [800ms], jitter: 0}")})
 	c := s.connect(t)
 	outs := make([]out, all)
 	for i := range outs {
 		outs[i] = plain("orders", strconv.Itoa(i+1))
+		if i == 1 {
+			outs[i] = outs[i].with("Dsend-Visibility-Timeout", visibility.String())
+		}
 	}
 	c.putAll(t, outs)
 

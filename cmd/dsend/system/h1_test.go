@@ -1,6 +1,7 @@
 package system
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 	"testing"
@@ -15,12 +16,11 @@ import (
 func TestH1_PullOfADeadClientEatsNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{config: settings("orders", "visibility_timeout: 30s", "max_attempts: 3")})
-	for name, leave := range map[string]func(t *testing.T, c *client) (gone func()){
-		"closes its connection": func(t *testing.T, c *client) func() {
-			c.parkAll(t, "orders", 5)
-			return c.nc.Close
+	for name, leave := range map[string]func(t *testing.T, c *client) (gone func(), inbox string){
+		"closes its connection": func(t *testing.T, c *client) (func(), string) {
+			return c.nc.Close, c.parkAll(t, "orders", 5)[4].Subject
 		},
-		"unsubscribes its inboxes": func(t *testing.T, c *client) func() {
+		"unsubscribes its inboxes": func(t *testing.T, c *client) (func(), string) {
 			subs := c.parkAll(t, "orders", 5)
 			return func() {
 				for _, sub := range subs {
@@ -29,32 +29,37 @@ func TestH1_PullOfADeadClientEatsNothing(t *testing.T) {
 					}
 				}
 				c.flush(t)
-			}
+			}, subs[4].Subject
 		},
-		"vanishes": func(t *testing.T, _ *client) func() {
+		"vanishes": func(t *testing.T, _ *client) (func(), string) {
 			w := s.wire(t)
 			w.subscribe("inbox.of.mine.*")
 			for k := range 5 {
 				w.publish("dsend.pull.orders", fmt.Sprintf("inbox.of.mine.%d", k), nil, []byte(`{"batch":10,"expires":60000000000}`))
 			}
 			w.flush()
-			return func() { _ = w.conn.Close() }
+			return func() { _ = w.conn.Close() }, "inbox.of.mine.4"
 		},
-		"is killed": func(t *testing.T, _ *client) func() {
+		"is killed": func(t *testing.T, _ *client) (func(), string) {
 			p := launch(t, nil, "work", "orders", "--server", s.url(), "--concurrency", "5", "--", "true")
 			return func() {
 				if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
 				<-p.ended
-			}
+			}, ""
 		},
 	} {
 		t.Run(name, func(t *testing.T) { // one after the other: it is one queue
 			c, other := s.connect(t), s.connect(t)
-			gone := leave(t, c)
+			gone, inbox := leave(t, c)
 			other.restPulls(t, "orders", 5)
 			gone()
+			if inbox == "" {
+				other.restPulls(t, "orders", 0)
+			} else {
+				other.restNobody(t, inbox) // the server has seen it
+			}
 			begin := time.Now()
 			other.putMany(t, "orders", "m", 10)
 			msgs := other.take(t, "orders", 10)
@@ -95,4 +100,15 @@ func (c *client) parkAll(t testing.TB, queue string, n int) (subs []*nats.Subscr
 func (c *client) restPulls(t testing.TB, queue string, n int) {
 	t.Helper()
 	eventually(t, "waiting pulls of "+queue, func() error { return equal(c.info(t, queue).WaitingPulls, n) })
+}
+
+// restNobody waits until nobody listens on a subject.
+func (c *client) restNobody(t testing.TB, subject string) {
+	t.Helper()
+	eventually(t, "nobody listens on "+subject, func() error {
+		if _, err := c.nc.Request(subject, nil, 20*time.Millisecond); !errors.Is(err, nats.ErrNoResponders) {
+			return fmt.Errorf("somebody does: %v", err)
+		}
+		return nil
+	})
 }

@@ -93,7 +93,7 @@ func (m *mix) round() {
 func (m *mix) people() {
 	t, c := m.t, m.c
 	var replayed struct{ Replayed []struct{} }
-	if err := c.api("dlq.replay", args{"queue": "orders", "limit": 25}, &replayed); err != nil || len(replayed.Replayed) != 25 {
+	if err := c.api("dlq.replay", args{"queue": "orders", "limit": 25, "filter": args{"reasons": []string{"terminated"}}}, &replayed); err != nil || len(replayed.Replayed) != 25 {
 		t.Fatalf("%d replayed, %v", len(replayed.Replayed), err)
 	}
 	m.l.mu.Lock()

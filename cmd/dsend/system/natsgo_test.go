@@ -154,8 +154,8 @@ func TestNatsGo_Publishers(t *testing.T) {
 	var futures []nats.PubAckFuture
 	var newFutures []jetstream.PubAckFuture
 	for k := range many {
-		f, err := old.PublishAsync("shop.us.orders", fmt.Append(nil, k))
-		g, newErr := js.PublishAsync("dsend.publish.orders", fmt.Append(nil, k))
+		f, err := old.PublishAsync("shop.us.orders", fmt.Append(nil, k), nats.StallWait(time.Minute))
+		g, newErr := js.PublishAsync("dsend.publish.orders", fmt.Append(nil, k), jetstream.WithStallWait(time.Minute))
 		if err := errors.Join(err, newErr); err != nil {
 			t.Fatal(err)
 		}

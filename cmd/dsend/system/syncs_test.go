@@ -22,7 +22,7 @@ func TestSyncs_GroupCommit(t *testing.T) {
 	before := calls()
 	c.putMany(t, "orders", "m", 500)
 	together := calls() - before
-	if together < 1 || together > 50 {
+	if together < 1 || together > 100 {
 		t.Errorf("500 publishes at once took %d syncs", together)
 	}
 	for range 5 {
