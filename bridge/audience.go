@@ -45,15 +45,22 @@ const (
 const returnGrace = 10 * time.Second
 
 // expect waits for the client processes that held messages before a restart.
-// What those hold that do not come back has failed.
+// What those hold that do not come back has failed. It is called when the
+// interest is known.
 func (a *audience) expect(holders []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var ops []queue.Op
 	for _, peer := range holders {
-		a.pullers[peer] = time.Now()
+		if _, known := a.pullers[peer]; known {
+			continue // it has pulled again already
+		}
 		a.table.Watch(peer)
-		ops = append(ops, &queue.Peer{Peer: peer, Grace: returnGrace})
+		a.pullers[peer] = time.Time{}
+		if a.table.Peer(peer) == 0 {
+			a.pullers[peer] = time.Now()
+			ops = append(ops, &queue.Peer{Peer: peer, Grace: returnGrace})
+		}
 	}
 	a.bridge.submit(ops)
 }

@@ -84,14 +84,17 @@ func (b *Bridge) Start(ctx context.Context, store Store) error {
 		return err
 	}
 	b.ready.Store(true)
-	b.audience.expect(holders)
 	for _, subject := range []string{b.prefix + ".publish.>", b.prefix + ".pull.>", ackPrefix + ">"} {
 		if err := b.conn.Subscribe(subject); err != nil {
 			return fmt.Errorf("subscribe %s: %w", subject, err)
 		}
 	}
 	b.Changed(infos)
-	return b.conn.Start(ctx)
+	if err := b.conn.Start(ctx); err != nil {
+		return err
+	}
+	b.audience.expect(holders)
+	return nil
 }
 
 // Close sends what was said and disconnects. Close the store first.
