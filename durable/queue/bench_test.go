@@ -166,10 +166,11 @@ func BenchmarkTick(b *testing.B) {
 // BenchmarkRecover reads the log of a million messages; B/msg is the memory that
 // a State of them needs.
 func BenchmarkRecover(b *testing.B) {
-	for _, kind := range []string{"plain", "plain one by one", "delayed", "in flight"} {
+	for _, kind := range []string{"plain", "plain one by one", "plain with ids", "delayed", "in flight"} {
 		b.Run(kind, func(b *testing.B) {
 			cfg := benchConfig()
 			cfg.Defaults.MaxInFlight = million
+			cfg.Defaults.DedupeWindow = time.Hour
 			d := drive(cfg)
 			d.keep = true
 			op := plain()
@@ -182,6 +183,11 @@ func BenchmarkRecover(b *testing.B) {
 				for range million {
 					d.Step(&op, d.now, &d.out)
 					d.next()
+				}
+			case "plain with ids":
+				for i := range million {
+					op.ID = fmt.Sprintf("order-%010d", i)
+					d.publish(1, op)
 				}
 			default:
 				d.publish(million, op)

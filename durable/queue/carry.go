@@ -48,12 +48,8 @@ func (s *State) holderOf(id uint32, seq uint64) *message {
 	if m := s.moved.get(identity{id, seq}); m != nil {
 		return m
 	}
-	q := s.byID[id]
-	if q == nil {
-		return nil
-	}
-	if m := q.all.get(seq); m != nil && (m.more == nil || m.more.born == identity{}) {
-		return m
+	if q := s.byID[id]; q != nil {
+		return q.all.get(seq)
 	}
 	return nil
 }

@@ -29,6 +29,30 @@
 // Out.Replies and Out.Speech: write, then speak. If the write fails the State
 // is ahead of the disk and must not be used again.
 //
+// # What time does
+//
+// Tick does what is due, in an order that depends on times, queues and numbers
+// only: deadlines, expiries, then workers that are gone, pulls, queues. A
+// message dies in Tick or in Step, never while it is being delivered. A Tick
+// and a Match do so much of a kind and no more (tickBudget, matchBudget), so
+// that no commit grows without bound; Next then asks for another at once, and
+// what must die is not delivered meanwhile.
+//
+// A message that must die while its dead-letter queue is full is doomed: it is
+// delayed, is not delivered again, gives up its key, and tries again every ten
+// seconds. A late ack still completes it.
+//
+// # What survives
+//
+// Everything of queues, messages and ids: recovery gives the same State, with
+// one exception that follows from time alone: a delay that has passed since the
+// last commit is over with the next Tick. Also who holds what: windows of push
+// groups are as full as before, and Holders names the peers to be asked for.
+//
+// Not the clients: pulls are gone, groups have no members, and no peer is known
+// to be there or away, until Pull, Members and Peer say so. Space and Stop are
+// to be told again.
+//
 // # Where things are
 //
 // Bodies are not here. A message is known by its Place (a commit of the log
@@ -37,11 +61,25 @@
 // message becomes an object of its own when it is in flight, delayed, dead,
 // keyed, or has an expiry or limits of its own.
 //
+//	a plain message    at most 44 bytes; next to nothing if those before and
+//	                   behind it are of its size and commit
+//	an object          about 215 bytes, and its history
+//	an id              about 125 bytes and its text, for the window
+//
+// What a backlog took is given back when it has gone (runs, shelf, Schedule).
+//
 // A dead-letter queue is a queue of the same State, so death and replay are
 // one record each: at any crash the message is on one side or the other.
 //
 // A message keeps its number; its place changes when the log is compacted
-// (Carry). A number is never given twice in one queue.
+// (Carry). A number is never given twice: of a message in its queue, of a
+// delivery in its queue, of a queue in its store. What was said of them in
+// commits that are dropped is said again by the last Carry.
+//
+// Of the messages of one key at most one is ready, in flight, or waiting for
+// another attempt; all others that are ready wait behind it, the lowest number
+// first, whatever their priorities. A message that waits for its first time is
+// not in that line.
 //
 // # The record
 //

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 )
@@ -64,6 +65,24 @@ func leftovers(s *State) (left string) {
 		holds("spent of "+q.name, len(q.spent))
 	}
 	return left
+}
+
+// TestARemovedQueueWakesNobody removes a queue that had ids to forget, messages
+// to expire, and deliveries to time out.
+func TestARemovedQueueWakesNobody(t *testing.T) {
+	cfg := testConfig()
+	cfg.Defaults.MaxAge = time.Minute
+	r := newRig(t, cfg)
+	r.do(t,
+		&Publish{Queue: "q", ID: "x", MaxAttempts: -1}, &Publish{Queue: "q", Delay: time.Second, MaxAttempts: -1},
+		&Publish{Queue: "q", MaxAttempts: -1}, &Members{Queue: "q", Group: "g", Count: 1})
+	r.done(t, &Remove{Name: "q"})
+	if next := r.state.Next(); next != math.MaxInt64 {
+		t.Errorf("it wants to be woken at %s", short(next-epoch))
+	}
+	if left := leftovers(r.state); left != "" {
+		t.Error(left)
+	}
 }
 
 // TestIdsAreForgotten publishes for a long time with ids that are new each time,
