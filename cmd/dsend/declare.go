@@ -36,6 +36,9 @@ func (n *node) reload(ctx context.Context) ([]string, error) {
 	for _, c := range changes {
 		n.log.Info("reloaded", "change", c)
 	}
+	if len(changes) == 0 {
+		n.log.Info("reloaded, nothing changed")
+	}
 	return changes, nil
 }
 

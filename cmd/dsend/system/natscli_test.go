@@ -2,6 +2,7 @@ package system
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 // natsCLI is the path of the nats command line.
@@ -286,4 +289,47 @@ func (c *client) restListeners(t testing.TB, subject string) {
 		}
 		return nil
 	})
+}
+
+// I2 with the nats command line: what it sends is what it, and a Go client, are
+// given: fresh, from the dead-letter queue, and after a replay.
+func TestI2_NatsCLIAndGoClient(t *testing.T) {
+	t.Parallel()
+	natsCLI(t)
+	s := start(t, setup{config: "auto_create: true\ndefaults: {visibility_timeout: 300ms, max_attempts: 0, backoff: {list: [1ms], jitter: 0}}\n"})
+	c := s.connect(t)
+	header := nats.Header{"Trace": {"a", "b", "a"}, "x-Lower": {"Größe: 5"}, "Nats-Msg-Id": {"7"}}
+	for name, body := range map[string]string{"empty": "", "binary": "\x00\x01\xff\xfe", "lines": "a\r\n\r\nb\n", "ack": "+ACK", "template": "{{Count}} {{"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			arguments := []string{"pub", "-J", "dsend.publish." + name, "--force-stdin", "--no-templates"}
+			for key, values := range header {
+				for _, value := range values {
+					arguments = append(arguments, "-H", key+":"+value)
+				}
+			}
+			if r := s.nats(t, body, arguments...); r.code != 0 {
+				t.Fatalf("%+v", r)
+			}
+			shown := cmp.Or(body, "nil body") // its words for an empty one; and it adds line ends
+			stage := func(what, queue string) {
+				t.Helper()
+				if r := s.nats(t, "", "request", "--raw", "dsend.pull."+queue, ""); r.code != 0 || strings.TrimRight(r.stdout, "\n") != strings.TrimRight(shown, "\n") {
+					t.Errorf("%s: nats request: %q %s", what, r.stdout, r.stderr)
+				}
+				d := c.one(t, queue) // the one that nats did not answer
+				if string(d.Data) != body || !sameHeader(d.Header, header) {
+					t.Errorf("%s: %q, %v", what, d.Data, d.Header)
+				}
+			}
+			stage("fresh", name)
+			if err := c.api("msg.kill", args{"queue": name, "seq": 1}, nil); err != nil {
+				t.Fatal(err)
+			}
+			stage("dead", name+"-dlq")
+			c.rest(t, name+"-dlq", counts{Ready: 1, Letters: 1}) // not in flight any more
+			c.replayed(t, name, 1)
+			stage("replayed", name)
+		})
+	}
 }

@@ -119,6 +119,9 @@ func TestReload_RefusedChangesNothing(t *testing.T) {
 	if said := s.reloads(t, "dsend reload"); said != "nothing changed\n" {
 		t.Errorf("%q", said)
 	}
+	if said := s.reloads(t, "SIGHUP"); !strings.Contains(said, "reloaded, nothing changed") {
+		t.Errorf("%q", said)
+	}
 }
 
 // A queue that is taken out of the file keeps what it has, refuses publishes, says
