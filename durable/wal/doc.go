@@ -56,8 +56,8 @@
 //
 // The mark in the lock file is "begins with commit F, durable up to commit D", with a CRC-32C, written over itself in
 // place. It is the tripwire for whole generations that have gone missing at either end. It lags behind (it is written
-// when a generation is begun or dropped and by Recover and Close, and synced only by Drop) and so never claims too
-// much; where it is missing or torn nothing is concluded from it. To go on with a log whose end is really lost, say one
+// when a generation is begun or dropped and by Recover and Close, and synced only by Recover and Drop) and so never claims
+// too much; where it is missing or torn nothing is concluded from it. To go on with a log whose end is really lost, say one
 // from an older backup, remove the lock file.
 //
 // # Torn or damaged
@@ -80,7 +80,8 @@
 // then the directory's name in the log. Before a generation is begun, everything before it is synced. Drop makes the new
 // mark durable, deletes the file, then the directory, and syncs the folder before it returns; a power cut on the way
 // leaves the oldest generation whole or without its file, and Recover finishes the work. Recover writes the newest generation over
-// itself and syncs it before it returns: after a failed sync the page cache may hold bytes that the disk does not.
+// itself, and the mark, and syncs both before it returns: after a failed sync the page cache may hold bytes that the disk
+// does not.
 // After a restart nothing is appended to an old generation: the first Append begins a new one.
 //
 // # What happens at each failure

@@ -150,6 +150,12 @@ func TestDiskFull(t *testing.T) {
 		diskFull(t, filepath.Join(childDir(), "log"))
 		return
 	}
+	inMountNamespace(t)
+}
+
+// inMountNamespace runs the test again, in a child that may mount what it likes.
+func inMountNamespace(t *testing.T) {
+	t.Helper()
 	cmd := child(t, t.TempDir())
 	cmd.SysProcAttr.Unshareflags = unix.CLONE_NEWNS
 	if out, err := cmd.Output(); err != nil {
@@ -200,5 +206,39 @@ func diskFull(t *testing.T, dir string) {
 	check(t, err)
 	if len(all) != int(last)+5 {
 		t.Fatalf("%d commits, want %d", len(all), last+5)
+	}
+}
+
+// TestNoRoomForAName: a torn end cannot be kept, because the disk has no room for another name. The log can be recovered
+// all the same.
+func TestNoRoomForAName(t *testing.T) {
+	if inChild() {
+		check(t, unix.Mount("tmpfs", childDir(), "tmpfs", 0, "nr_inodes=20"))
+		noRoomForAName(t, filepath.Join(childDir(), "log"))
+		return
+	}
+	inMountNamespace(t)
+}
+
+func noRoomForAName(t *testing.T, dir string) {
+	l := open(t, dir, Options{})
+	appendSmall(t, l, 3)
+	kill(l)
+	file, err := os.OpenFile(segment(dir, 1), os.O_APPEND|os.O_WRONLY, 0)
+	check(t, err)
+	_, err = file.WriteString("torn")
+	check(t, errors.Join(err, file.Close()))
+	for n := 0; err == nil; n++ {
+		err = os.WriteFile(filepath.Join(filepath.Dir(dir), fmt.Sprint(n)), nil, filePerm)
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	var m memory
+	_, all, err := content(t, dir, Options{Logger: slog.New(&m)})
+	check(t, err)
+	checkSmall(t, 1, all)
+	if len(all) != 3 || len(m.lines) != 1 || !strings.Contains(m.lines[0], "kept=nothing, the disk is full") {
+		t.Fatalf("%d commits, %q", len(all), m.lines)
 	}
 }

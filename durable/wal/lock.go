@@ -76,6 +76,17 @@ func (l *lock) raise(m mark) error {
 
 func (l *lock) sync() error { return l.file.Sync() }
 
+// renew writes the mark whether it has changed or not, and makes it durable: after a failed sync the page cache may show
+// a mark that the disk does not have, and a later sync would not say so.
+func (l *lock) renew() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, err := l.file.WriteAt([]byte(l.mark.String()), 0); err != nil {
+		return err
+	}
+	return l.file.Sync()
+}
+
 // release lets others in.
 func (l *lock) release() error { return l.file.Close() }
 

@@ -46,7 +46,10 @@ func (l *Log) recover(fn func(uint64, []byte) error) error {
 		return err
 	}
 	l.durable = l.last
-	return l.lock.raise(l.mark())
+	if err := l.lock.raise(l.mark()); err != nil {
+		return err
+	}
+	return l.lock.renew()
 }
 
 // recoverFront finishes the deletion of a generation that Drop had begun with: it has no file any more. Then the log

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -98,7 +99,10 @@ func (l *Log) keep(torn *io.SectionReader, commit uint64) (string, error) {
 	path := filepath.Join(l.dir, fmt.Sprintf("%020d-%08x%s", commit, check.Sum32(), cutSuffix))
 	err := writeFile(path, torn)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return "nothing, the disk is full", os.Remove(path)
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { // there may have been no room for its name
+			return "nothing, the disk is full", err
+		}
+		return "nothing, the disk is full", nil
 	}
 	if err != nil {
 		return "", err
