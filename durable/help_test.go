@@ -174,7 +174,7 @@ func publish(body string) *queue.Publish {
 
 // pull gives a request of queue q for up to n messages.
 func pull(n int) *queue.Pull {
-	return &queue.Pull{Queue: "q", Consumer: "c", Inbox: "_INBOX.a.1", Peer: "_INBOX.a", Batch: n}
+	return &queue.Pull{Queue: "q", Consumer: queue.PullConsumer, Inbox: "_INBOX.a.1", Peer: "_INBOX.a", Batch: n}
 }
 
 // answer gives an answer to a delivery; if it asks for the result it has a

@@ -27,6 +27,26 @@ func (s *Store) Entry(ctx context.Context, name string, seq uint64) (queue.Entry
 	return look(ctx, s, func(state *queue.State) (queue.Entry, *queue.Error) { return state.Entry(name, seq) })
 }
 
+// Consumer gives a consumer and its queue at one moment; the error is a
+// *queue.Error if there is none.
+func (s *Store) Consumer(ctx context.Context, name, consumer string) (of queue.Info, info queue.ConsumerInfo, err error) {
+	of, err = look(ctx, s, func(state *queue.State) (i queue.Info, refused *queue.Error) {
+		info, i, refused = state.Consumer(name, consumer)
+		return i, refused
+	})
+	return of, info, err
+}
+
+// Consumers gives the consumers of a queue, by name, and the queue at one
+// moment; the error is a *queue.Error if there is no such queue.
+func (s *Store) Consumers(ctx context.Context, name string) (of queue.Info, infos []queue.ConsumerInfo, err error) {
+	of, err = look(ctx, s, func(state *queue.State) (i queue.Info, refused *queue.Error) {
+		infos, i, refused = state.Consumers(name)
+		return i, refused
+	})
+	return of, infos, err
+}
+
 // Holders are the client processes that hold messages.
 func (s *Store) Holders(ctx context.Context) (peers []string, err error) {
 	err = s.View(ctx, func(state *queue.State) { peers = state.Holders() })

@@ -183,7 +183,7 @@ func (s *memStore) take(t *testing.T, name string, n int) []queue.Speech {
 	defer s.mu.Unlock()
 	s.step(&queue.Interest{Inbox: "in.box", Present: true})
 	s.speech = nil
-	s.step(&queue.Pull{Queue: name, Consumer: "worker", Inbox: "in.box", Peer: "peer", Batch: n, Expires: time.Hour})
+	s.step(&queue.Pull{Queue: name, Consumer: queue.PullConsumer, Inbox: "in.box", Peer: "peer", Batch: n, Expires: time.Hour})
 	if len(s.speech) != n {
 		t.Fatalf("%d deliveries of %s, want %d", len(s.speech), name, n)
 	}

@@ -71,7 +71,7 @@ func (s *State) settle1(m *message, op *Answer, out *Out) Result {
 
 // extend restarts the visibility timeout, up to max_hold after the delivery.
 func (s *State) extend(m *message, out *Out) {
-	deadline := s.now + int64(m.visibility())
+	deadline := s.now + int64(m.visibility(m.holder))
 	if hold := m.q.settings.MaxHold; hold > 0 {
 		deadline = min(deadline, m.handed+int64(hold))
 	}

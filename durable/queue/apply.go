@@ -41,9 +41,11 @@ func (s *State) Recovered() error {
 				s.reage(q)
 			}
 			s.rearm(q)
+			s.returned(q)
 		case q.stored() > 0:
 			return fmt.Errorf("queue: the log holds %d messages of queue number %d, and nothing says what it is", q.stored(), id)
 		default: // spoken of by a later record than its end
+			s.forgetConsumers(q)
 			delete(s.byID, id)
 		}
 	}
@@ -83,7 +85,7 @@ func (r queueRecord) apply(s *State, place Place, _ *Out) {
 	}
 	q.name, q.source, q.created, q.settings = r.name, r.source, r.created, r.settings
 	q.paused, q.orphan = r.paused, r.orphan
-	q.changed = q.changed || q.all.len() > 0
+	q.relimited()
 	q.next, q.deliveries = max(q.next, r.next), max(q.deliveries, r.deliveries)
 	q.commit = place.Commit
 	s.byName[q.name] = q
@@ -122,6 +124,7 @@ func (r dropRecord) apply(s *State, _ Place, out *Out) {
 	}
 	s.removeUpTo(q, q.next, out)
 	s.alarms.Remove(q)
+	s.forgetConsumers(q)
 	q.ids = dedupe{} // or it would be woken for them
 	s.unname(q)
 	delete(s.byID, q.id)
@@ -234,6 +237,9 @@ func (r deliverRecord) apply(s *State, _ Place, _ *Out) {
 	s.pass(r.at)
 	q := s.queueOf(r.queue)
 	q.deliveries = max(q.deliveries, r.delivery)
+	if c := q.via(r.holder); c != nil {
+		c.note(&r)
+	}
 	m := s.take(q, r.seq)
 	if m == nil {
 		return

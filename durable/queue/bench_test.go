@@ -120,7 +120,7 @@ func BenchmarkRound(b *testing.B) {
 					d.Step(&op, d.now, &d.out)
 				}
 				if kind == "pull" {
-					d.Step(&Pull{Queue: "q", Consumer: "c", Inbox: "_INBOX.a.b", Peer: "_INBOX.a", Batch: perCommit, Expires: time.Minute}, d.now, &d.out)
+					d.Step(&Pull{Queue: "q", Consumer: PullConsumer, Inbox: "_INBOX.a.b", Peer: "_INBOX.a", Batch: perCommit, Expires: time.Minute}, d.now, &d.out)
 				}
 				d.Match(d.now, &d.out)
 				answers = answers[:0]
@@ -193,7 +193,7 @@ func BenchmarkRecover(b *testing.B) {
 				d.publish(million, op)
 			}
 			if kind == "in flight" {
-				d.Step(&Pull{Queue: "q", Consumer: "c", Inbox: "in", Peer: "p", Batch: million}, d.now, &d.out)
+				d.Step(&Pull{Queue: "q", Consumer: PullConsumer, Inbox: "in", Peer: "p", Batch: million}, d.now, &d.out)
 				for d.Next() <= d.now {
 					d.next()
 					d.Match(d.now, &d.out)

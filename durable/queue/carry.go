@@ -98,7 +98,18 @@ func (s *State) carryRest(through uint64, out *Out) {
 		if q.commit <= through {
 			emit(s, out, q.record())
 		}
+		s.carryConsumers(q, through, out)
 		s.carryIDs(q, through, out)
+	}
+}
+
+// carryConsumers writes the consumers of a queue anew, with what they have
+// delivered.
+func (s *State) carryConsumers(q *queue, through uint64, out *Out) {
+	for _, c := range q.consumersByName() {
+		if c.commit <= through {
+			emit(s, out, c.record())
+		}
 	}
 }
 

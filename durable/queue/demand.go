@@ -14,37 +14,40 @@ import (
 // demand is who wants messages of a queue: pulls that wait, and groups of push
 // workers with room in their window, served in turn.
 type demand struct {
-	turn   list.List          // of taker
+	turn   turn
 	pulls  map[*pull]struct{} // waiting, suspended ones included
 	hasty  []*pull            // to be ended when nothing more can be delivered
 	groups map[string]*group
 }
 
-// taker is a pull or a group.
+// taker is a pull, a group, or a consumer with pulls of its own.
 type taker interface{ place() **list.Element }
 
+// turn is a line of takers that are served one after the other.
+type turn struct{ list.List }
+
 // offer puts a taker at the end of the turn, unless it is in it.
-func (d *demand) offer(t taker) {
-	if at := t.place(); *at == nil {
-		*at = d.turn.PushBack(t)
+func (t *turn) offer(x taker) {
+	if at := x.place(); *at == nil {
+		*at = t.PushBack(x)
 	}
 }
 
 // withdraw takes a taker out of the turn.
-func (d *demand) withdraw(t taker) {
-	if at := t.place(); *at != nil {
-		d.turn.Remove(*at)
+func (t *turn) withdraw(x taker) {
+	if at := x.place(); *at != nil {
+		t.Remove(*at)
 		*at = nil
 	}
 }
 
 // next is whose turn it is; nil if nobody wants anything.
-func (d *demand) next() taker {
-	e := d.turn.Front()
+func (t *turn) next() taker {
+	e := t.Front()
 	if e == nil {
 		return nil
 	}
-	d.turn.MoveToBack(e)
+	t.MoveToBack(e)
 	return e.Value.(taker)
 }
 
@@ -94,11 +97,11 @@ func (s *State) settleAll(q *queue) {
 // settle puts a group into the turn or takes it out, as its window says.
 func (s *State) settle(g *group) {
 	if g.room() {
-		g.q.demand.offer(g)
+		g.q.demand.turn.offer(g)
 		s.touch(g.q)
 		return
 	}
-	g.q.demand.withdraw(g)
+	g.q.demand.turn.withdraw(g)
 	if g.members == 0 && g.held == 0 {
 		delete(g.q.demand.groups, g.name)
 	}
@@ -111,7 +114,13 @@ func (s *State) release(m *message) {
 		g.held--
 		s.settle(g)
 	}
-	s.letGo(m)
+	if m.peer != nil {
+		s.letGo(m)
+		if c := m.q.via(m.holder); c != nil {
+			c.held--
+			s.attend(c)
+		}
+	}
 	s.touch(m.q)
 }
 
@@ -120,6 +129,7 @@ type pull struct {
 	Pull
 	serial  uint64 // in the order they came
 	q       *queue
+	via     *consumer // nil is the queue itself
 	peer    *peer
 	hand    hand
 	given   int // messages
@@ -137,13 +147,13 @@ func (p *pull) alarm() *retry.Deadline { return &p.bell }
 
 // pull takes a request: it waits, and is served as far as possible now.
 func (s *State) pull(op *Pull, out *Out) {
-	q, refused := s.pulled(op)
+	q, via, refused := s.pulled(op)
 	if refused != 0 {
 		out.say(Speech{Inbox: op.Inbox, Status: refused, PendingMessages: max(0, op.Batch), PendingBytes: max(0, op.MaxBytes)})
 		return
 	}
 	s.serial++
-	p := &pull{Pull: *op, serial: s.serial, q: q, bytes: op.MaxBytes}
+	p := &pull{Pull: *op, serial: s.serial, q: q, via: via, bytes: op.MaxBytes}
 	p.peer, p.hand = s.peerOf(op.Peer), unique.Make(holder{consumer: op.Consumer, peer: op.Peer})
 	p.peer.pulls[p] = struct{}{}
 	if op.Expires > 0 {
@@ -153,7 +163,10 @@ func (s *State) pull(op *Pull, out *Out) {
 		q.demand.pulls = map[*pull]struct{}{}
 	}
 	q.demand.pulls[p] = struct{}{}
-	q.demand.offer(p)
+	if via != nil {
+		via.waiting++
+	}
+	s.offer(p)
 	if op.NoWait {
 		q.demand.hasty = append(q.demand.hasty, p)
 	}
@@ -161,20 +174,48 @@ func (s *State) pull(op *Pull, out *Out) {
 	s.match(q, out)
 }
 
-// pulled finds the queue of a pull, or the status that refuses it.
-func (s *State) pulled(op *Pull) (*queue, Status) {
-	switch q := s.byName[op.Queue]; {
-	case s.stopping:
-		return nil, StatusShutdown
-	case op.Batch < 1 || op.Expires < 0 || op.MaxBytes < 0 || op.Heartbeat < 0:
-		return nil, StatusBadRequest
-	case q == nil:
-		return nil, StatusNoQueue
-	case s.cfg.MaxWaiting > 0 && len(q.demand.pulls) >= s.cfg.MaxWaiting:
-		return nil, StatusMaxWaiting
-	default:
-		return q, 0
+// pulled finds the queue and the consumer of a pull, or the status that refuses
+// it.
+func (s *State) pulled(op *Pull) (q *queue, via *consumer, refused Status) {
+	if q = s.byName[op.Queue]; q != nil {
+		via = q.consumers[op.Consumer]
 	}
+	switch {
+	case s.stopping:
+		refused = StatusShutdown
+	case op.Batch < 1 || op.Expires < 0 || op.MaxBytes < 0 || op.Heartbeat < 0:
+		refused = StatusBadRequest
+	case q == nil:
+		refused = StatusNoQueue
+	case via == nil && op.Consumer != "" && op.Consumer != PullConsumer:
+		refused = StatusRemoved
+	case full(s.cfg.MaxWaiting, len(q.demand.pulls)), via != nil && full(via.settings.MaxWaiting, via.waiting):
+		refused = StatusMaxWaiting
+	}
+	return q, via, refused
+}
+
+// full tells whether a number has reached its bound; 0 is none.
+func full(bound, n int) bool { return bound > 0 && n >= bound }
+
+// offer lets a pull wait in the turn of its consumer, or of the queue itself.
+func (s *State) offer(p *pull) {
+	if p.via == nil {
+		p.q.demand.turn.offer(p)
+		return
+	}
+	p.via.turn.offer(p)
+	s.attend(p.via)
+}
+
+// withdraw takes a pull out of its turn.
+func (s *State) withdraw(p *pull) {
+	if p.via == nil {
+		p.q.demand.turn.withdraw(p)
+		return
+	}
+	p.via.turn.withdraw(p)
+	s.attend(p.via)
 }
 
 // hurry ends the pulls of a queue that do not wait, when nothing more can be
@@ -248,7 +289,10 @@ func (s *State) finish(p *pull, status Status, out *Out) {
 func (s *State) end(p *pull) {
 	p.ended = true
 	delete(p.q.demand.pulls, p)
-	p.q.demand.withdraw(p)
+	if p.via != nil {
+		p.via.waiting--
+	}
+	s.withdraw(p)
 	s.alarms.Remove(p)
 	delete(p.peer.pulls, p)
 	s.tidy(p.peer)

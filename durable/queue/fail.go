@@ -43,7 +43,7 @@ func (s *State) used(m *message) bool {
 func (s *State) retry(m *message, f failure, out *Out) {
 	delay := f.delay
 	if delay == 0 {
-		delay = m.q.settings.Backoff.Delay(int(m.attempt), m.seq^uint64(m.q.id)<<48)
+		delay = m.delay()
 	}
 	emit(s, out, failRecord{
 		identity: m.identity(), outcome: f.outcome, attempt: m.attempt,

@@ -242,7 +242,7 @@ func (q *queue) info() Info {
 		Paused: q.isPaused(), Orphan: q.orphan,
 		Ready: q.ready.len(), Delayed: q.delayed, InFlight: q.flying, Dead: q.dead, Letters: q.letters,
 		Bytes: q.bytes, LastSeq: q.next - 1, OldestReady: q.ready.oldest(), Deliveries: q.deliveries,
-		WaitingPulls: len(q.demand.pulls), Totals: q.totals,
+		WaitingPulls: len(q.demand.pulls), Consumers: len(q.consumers), Totals: q.totals,
 	}
 	i.FirstSeq, _ = q.first()
 	for _, g := range q.demand.groups {

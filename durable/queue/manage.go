@@ -30,6 +30,12 @@ func (s *State) manage(op Op, out *Out) Reply {
 		return s.kill(op, out)
 	case *Replay:
 		return s.replay(op, out)
+	case *DeclareConsumer:
+		return s.declareConsumer(op, out)
+	case *RemoveConsumer:
+		return s.removeConsumer(op, out)
+	case *PauseConsumer:
+		return s.pauseConsumer(op, out)
 	}
 	panic(fmt.Sprintf("queue: unknown op %T", op))
 }
@@ -119,12 +125,8 @@ func (s *State) update(q *queue, op *Declare, out *Out) int {
 	if q.settings.MaxAttempts == before.MaxAttempts {
 		return 0
 	}
-	s.condemn(q)
-	n := len(q.spent)
 	s.budget = tickBudget
-	s.sweep(q, out)
-	s.rearm(q)
-	return n
+	return s.relimit(q, out)
 }
 
 // reage sets the expiries of a queue's objects anew, in order: what is due at

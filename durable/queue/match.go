@@ -30,11 +30,13 @@ func (s *State) match(q *queue, out *Out) {
 			s.hurry(q, out)
 			return
 		}
-		switch t := q.demand.next().(type) {
+		switch t := q.demand.turn.next().(type) {
 		case *group:
 			s.push(q, h, t, out)
 		case *pull:
 			s.serve(q, h, t, out)
+		case *consumer:
+			s.serve(q, h, t.turn.next().(*pull), out)
 		}
 	}
 	s.touch(q)
@@ -54,7 +56,7 @@ func (s *State) next(q *queue) (head, bool) {
 func (s *State) push(q *queue, h head, g *group, out *Out) {
 	m := s.deliver(q, h, g.hand, out)
 	if !g.room() {
-		q.demand.withdraw(g)
+		q.demand.turn.withdraw(g)
 	}
 	sp := s.delivery(m)
 	sp.Group, sp.Subject = g.name, q.settings.Push.Subject
@@ -76,6 +78,9 @@ func (s *State) serve(q *queue, h head, p *pull, out *Out) {
 	if p.MaxBytes > 0 {
 		p.bytes -= cost
 	}
+	if p.via != nil {
+		s.attend(p.via)
+	}
 	sp := s.delivery(m)
 	sp.Inbox = p.Inbox
 	out.say(sp)
@@ -94,9 +99,9 @@ func (s *State) serve(q *queue, h head, p *pull, out *Out) {
 
 // deliver makes the record of a delivery.
 func (s *State) deliver(q *queue, h head, to hand, out *Out) *message {
-	attempt, visibility := uint32(1), q.settings.VisibilityTimeout
+	attempt, visibility := uint32(1), q.visibility(to)
 	if m := h.object; m != nil {
-		attempt, visibility = m.attempt+1, m.visibility()
+		attempt, visibility = m.attempt+1, m.visibility(to)
 	}
 	emit(s, out, deliverRecord{
 		identity: identity{q.id, h.seq}, attempt: attempt, delivery: q.deliveries + 1,

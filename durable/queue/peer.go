@@ -46,9 +46,6 @@ func (p *peer) give(m *message) {
 // letGo notes that nobody holds a message any longer.
 func (s *State) letGo(m *message) {
 	p := m.peer
-	if p == nil {
-		return
-	}
 	last := len(p.held) - 1
 	p.held[m.slot] = p.held[last]
 	p.held[m.slot].slot = m.slot
@@ -70,11 +67,11 @@ func (s *State) interest(op *Interest) {
 		}
 		if op.Present {
 			pl.lost = 0
-			pl.q.demand.offer(pl)
+			s.offer(pl)
 			s.touch(pl.q)
 		} else if pl.lost == 0 {
 			pl.lost = s.now + int64(s.cfg.Grace)
-			pl.q.demand.withdraw(pl)
+			s.withdraw(pl)
 		}
 		s.wind(pl)
 	}

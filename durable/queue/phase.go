@@ -54,6 +54,9 @@ func (s *State) handOut(m *message, deadline int64) {
 		m.to.held++
 	case to.peer != "":
 		s.peerOf(to.peer).give(m)
+		if c := m.q.via(m.holder); c != nil {
+			c.held++
+		}
 	}
 }
 

@@ -238,7 +238,7 @@ func (w *words) publish(name string) Op {
 func (w *words) pull(name string) *Pull {
 	inbox := w.text("inbox", "in")
 	return &Pull{
-		Queue: name, Consumer: w.text("consumer", "c"), Inbox: inbox, Peer: w.text("peer", inbox), Batch: w.number("batch", 1),
+		Queue: name, Consumer: w.text("consumer", PullConsumer), Inbox: inbox, Peer: w.text("peer", inbox), Batch: w.number("batch", 1),
 		Expires: w.time("expires", 0), NoWait: w.has("no_wait"), MaxBytes: w.number("max_bytes", 0), Heartbeat: w.time("heartbeat", 0),
 	}
 }

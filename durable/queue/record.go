@@ -10,19 +10,21 @@ import (
 
 // Kinds of record. A kind is never given a new meaning.
 const (
-	kindStore   = 1 + iota // the store's identity
-	kindQueue              // a queue, its settings and counters
-	kindDrop               // a queue is removed
-	kindMessage            // a publish, or a message carried forward
-	kindDeliver            // a message was handed out
-	kindExtend             // its deadline moved
-	kindFail               // an attempt failed
-	kindRemove             // a message is done
-	kindPurge              // all messages up to a number are removed
-	kindDie                // a message moved to a dead-letter queue
-	kindReplay             // a dead message moved back
-	kindID                 // a message id, carried forward
-	kindClock              // the time of the commit
+	kindStore        = 1 + iota // the store's identity
+	kindQueue                   // a queue, its settings and counters
+	kindDrop                    // a queue is removed
+	kindMessage                 // a publish, or a message carried forward
+	kindDeliver                 // a message was handed out
+	kindExtend                  // its deadline moved
+	kindFail                    // an attempt failed
+	kindRemove                  // a message is done
+	kindPurge                   // all messages up to a number are removed
+	kindDie                     // a message moved to a dead-letter queue
+	kindReplay                  // a dead message moved back
+	kindID                      // a message id, carried forward
+	kindClock                   // the time of the commit
+	kindConsumer                // a consumer, its settings and counters
+	kindDropConsumer            // a consumer is removed
 )
 
 // A record is a change that must survive. encode appends it, apply makes it.
@@ -67,6 +69,10 @@ func (s *State) redo(kind byte, body []byte, size int, place Place, out *Out) er
 		return redo(s, &f, replayRecord{decodeIdentity(&f), decodeIdentity(&f), f.time()}, place, out)
 	case kindClock:
 		return redo(s, &f, clockRecord{f.time()}, place, out)
+	case kindConsumer:
+		return redo(s, &f, decodeConsumer(&f), place, out)
+	case kindDropConsumer:
+		return redo(s, &f, dropConsumerRecord{f.uint32(), f.text()}, place, out)
 	case kindID:
 		return redo(s, &f, idRecord{decodeIdentity(&f), f.text(), f.time()}, place, out)
 	}

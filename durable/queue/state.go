@@ -104,6 +104,9 @@ type queue struct {
 	dirty  bool
 	spent  []uint64 // waiting messages that a lowered limit left no attempt
 	totals Totals
+
+	consumers map[string]*consumer
+	attempts  int // that a waiting message may have at the most; 0 is no limit
 }
 
 func newQueue(id uint32) *queue { return &queue{id: id, next: 1} }
@@ -192,22 +195,48 @@ func (m *message) history() dlq.History {
 	return m.more.history
 }
 
-// maxAttempts is 0 for no limit. A dead letter has none.
+// maxAttempts is 0 for no limit. A dead letter has none. One that is in flight
+// has those of whom it was delivered through, one that waits those of the most
+// patient one.
 func (m *message) maxAttempts() uint32 {
 	switch {
 	case m.letter() != nil:
 		return 0
 	case m.more != nil && m.more.maxAttempts >= 0:
 		return uint32(m.more.maxAttempts)
+	case m.phase != phaseInFlight:
+		return uint32(m.q.attempts)
+	}
+	if c := m.q.via(m.holder); c != nil && c.settings.MaxAttempts > 0 {
+		return uint32(c.settings.MaxAttempts)
 	}
 	return uint32(m.q.settings.MaxAttempts)
 }
 
-func (m *message) visibility() time.Duration {
+// visibility is the visibility timeout of a delivery to a holder.
+func (m *message) visibility(to hand) time.Duration {
 	if m.more != nil && m.more.visibility > 0 {
 		return m.more.visibility
 	}
-	return m.q.settings.VisibilityTimeout
+	return m.q.visibility(to)
+}
+
+// visibility is that of a message that has none of its own.
+func (q *queue) visibility(to hand) time.Duration {
+	if c := q.via(to); c != nil && c.settings.VisibilityTimeout > 0 {
+		return c.settings.VisibilityTimeout
+	}
+	return q.settings.VisibilityTimeout
+}
+
+// delay is how long a failed attempt waits that asks for nothing.
+func (m *message) delay() time.Duration {
+	policy := &m.q.settings.Backoff
+	if c := m.q.via(m.holder); c != nil && len(c.settings.Backoff) > 0 {
+		own := c.settings.policy()
+		policy = &own
+	}
+	return policy.Delay(int(m.attempt), m.seq^uint64(m.q.id)<<48)
 }
 
 // Begin names the commit that the records of the following calls will be in,

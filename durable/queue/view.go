@@ -39,6 +39,7 @@ type Info struct {
 	Deliveries               uint64 // number of the last delivery
 
 	WaitingPulls int
+	Consumers    int // that were declared
 	Workers      int // members of push groups
 	Totals       Totals
 }

@@ -131,7 +131,7 @@ func (w *world) pull(c choice) *Pull {
 	peer := pick(c, peerNames...)
 	w.inboxes++
 	p := &Pull{
-		Queue: pick(c, queueNames...), Consumer: "c", Peer: peer, Inbox: fmt.Sprintf("in.%s.%d", peer, w.inboxes),
+		Queue: pick(c, queueNames...), Consumer: PullConsumer, Peer: peer, Inbox: fmt.Sprintf("in.%s.%d", peer, w.inboxes),
 		Batch: pick(c, 1, 1, 2, 3, 5, 0), Expires: time.Duration(c.n(6)) * time.Second, NoWait: c.n(4) == 0,
 	}
 	if c.n(5) == 0 {
