@@ -74,6 +74,23 @@
 // One case cannot be told apart by one machine: damage to the very last commit before a kill, when nothing was written
 // after it. It is cut, and kept in the side file like every torn end. Side files are for people and may be removed.
 //
+// # Survey and repair
+//
+// A [Survey] reads a closed log without changing anything, and goes on behind damage: it finds every place with file and
+// byte, and every commit that is still whole, also in a file that lies in another one's place. Behind damage an entry is
+// found by its header; what a stranger published is not taken for one, because it must bear the salt of the generation.
+// Where the salt is lost with the head of the file, see scanner.trusts; in the newest generation the whole commits
+// behind a lost head are then set aside, too.
+//
+// [Survey.Repair] writes a whole log beside the damaged one, with an empty commit for each lost one, reads it once more
+// to prove it, and exchanges the two names at once. The damaged log is untouched and is then called
+//
+//	<dir>.damaged                           or .damaged.2, .damaged.3, …
+//
+// A crash on the way leaves the damaged log in its place, or the repaired one. A file system that cannot exchange two
+// names may be left without any <dir>; Open then returns ErrVanished and does not begin an empty log beside what is
+// left of one. Only a folder with something that only a log has, a generation or a mark, is surveyed at all.
+//
 // # Durability, in order
 //
 // Of a new generation nothing is durable before the first Sync, which syncs the file, then its name in its directory,
@@ -95,6 +112,7 @@
 //	a file cannot be read          Recover and Scan return the error with the file's name; nothing is changed.
 //	a second server                Open returns ErrInUse. A lock does not outlive its process.
 //	an unknown file                Open returns ErrUnknownFile and its path.
+//	the folder is gone             Open makes a new one, but not beside what a repair or a restore has left: ErrVanished.
 //
 // # What is assumed
 //

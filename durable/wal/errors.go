@@ -15,6 +15,10 @@ var (
 	ErrNotWritable = errors.New("the folder cannot be written")
 	// ErrUnknownFile: Open found something in the folder that the log did not put there.
 	ErrUnknownFile = errors.New("unknown file in the log's folder; move it away")
+	// ErrNoLog: OpenSurvey found nothing in the folder that only a log has.
+	ErrNoLog = errors.New("there is no log here")
+	// ErrVanished: Open found no log where there was one: only what a repair or a restore leaves beside it.
+	ErrVanished = errors.New("the log is gone, but there was one")
 	// ErrNotRecovered: Append, Sync, Read, Scan or Drop was called before Recover had succeeded.
 	ErrNotRecovered = errors.New("the log has not been recovered")
 	// ErrNoCommit: Read, Scan or Drop was asked for a commit or a generation that the log does not have (any more),

@@ -72,50 +72,57 @@ func syncDir(dir string) error {
 // list returns the generations in dir, oldest first. Whatever else the log did not put there is refused by name: the
 // library deletes what it finds before or behind a file of the wrong name, so nothing unknown may come near it.
 func list(dir string) ([]*generation, error) {
+	all, strange, err := enumerate(dir)
+	if err == nil && len(strange) > 0 {
+		err = fmt.Errorf("%s: %w", strange[0], ErrUnknownFile)
+	}
+	return all, err
+}
+
+// enumerate returns the generations in dir, oldest first, and the paths of what the log did not put there.
+func enumerate(dir string) (all []*generation, strange []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []*generation
 	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
 		first, ok := parseGenerationName(f.Name())
 		switch {
 		case ok && f.IsDir():
-			g := &generation{first: first, dir: filepath.Join(dir, f.Name())}
-			if err := g.find(); err != nil {
-				return nil, err
+			g := &generation{first: first, dir: path}
+			unknown, err := g.find()
+			if err != nil {
+				return nil, nil, err
 			}
-			all = append(all, g)
+			all, strange = append(all, g), append(strange, unknown...)
 		case f.Type().IsRegular() && (f.Name() == lockName || strings.HasSuffix(f.Name(), cutSuffix)):
 		default:
-			return nil, unknown(dir, f)
+			strange = append(strange, path)
 		}
 	}
-	return all, nil // ReadDir sorts by name, and the numbers have a fixed width
+	return all, strange, nil // ReadDir sorts by name, and the numbers have a fixed width
 }
 
-// find looks for the segment file of g.
-func (g *generation) find() error {
+// find looks for the segment file of g, and returns the paths of what else is there.
+func (g *generation) find() (strange []string, err error) {
 	files, err := os.ReadDir(g.dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g.missing = true
 	for _, f := range files {
 		if f.Name() != segmentName || !f.Type().IsRegular() {
-			return unknown(g.dir, f)
+			strange = append(strange, filepath.Join(g.dir, f.Name()))
+			continue
 		}
 		info, err := f.Info()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		g.missing, g.bytes = false, info.Size()
 	}
-	return nil
-}
-
-func unknown(dir string, f fs.DirEntry) error {
-	return fmt.Errorf("%s: %w", filepath.Join(dir, f.Name()), ErrUnknownFile)
+	return strange, nil
 }
 
 // generationName is the name of the folder of the generation that begins with commit first.

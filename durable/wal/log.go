@@ -48,7 +48,8 @@ type Log struct {
 
 // Open locks dir for this process, creating it if it is missing. Call Recover next.
 //
-// It fails with ErrNotFolder, ErrNotWritable, ErrInUse or ErrUnknownFile, each wrapped with the path it is about.
+// It fails with ErrNotFolder, ErrNotWritable, ErrInUse, ErrUnknownFile or ErrVanished, each wrapped with the path it is
+// about.
 func Open(dir string, o Options) (*Log, error) {
 	if o.GenerationSize < 0 || o.GenerationSize > maxGenerationSize {
 		return nil, fmt.Errorf("generation size of %d bytes: must be from 1 to %d, or 0 for %d", o.GenerationSize, maxGenerationSize, defaultGenerationSize)
@@ -61,6 +62,9 @@ func Open(dir string, o Options) (*Log, error) {
 	}
 	dir, err := filepath.Abs(dir) // the process may change its directory
 	if err != nil {
+		return nil, err
+	}
+	if err := vanished(dir); err != nil {
 		return nil, err
 	}
 	if err := makeFolder(dir); err != nil {

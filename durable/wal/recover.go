@@ -113,7 +113,7 @@ func (l *Log) recoverNewest(g *generation, fn func(uint64, []byte) error) error 
 	if err != nil {
 		return err
 	}
-	if proof := l.proof(g, end.Commit, torn); proof != "" {
+	if proof := l.lock.mark.proof(g, len(l.gens) == 1, end.Commit, torn); proof != "" {
 		end.Reason += ", but " + proof
 		return end
 	}
@@ -157,14 +157,14 @@ func examine(g *generation) (end *Damage, torn tail, err error) {
 }
 
 // proof is the sentence that says how we know that commit, which is not whole in the newest generation g, was durable;
-// "" if we do not. torn is what is there instead.
-func (l *Log) proof(g *generation, commit uint64, torn tail) string {
+// "" if we do not. torn is what is there instead; only says that there is no other generation.
+func (m mark) proof(g *generation, only bool, commit uint64, torn tail) string {
 	switch {
 	case torn.witness > 0:
 		return fmt.Sprintf("commit %d, behind it, was written when it was durable", torn.witness)
-	case commit <= l.lock.mark.durable:
-		return fmt.Sprintf("the lock file says that commits up to %d were durable", l.lock.mark.durable)
-	case len(l.gens) == 1 && commit == g.first && commit > 1:
+	case commit <= m.durable:
+		return fmt.Sprintf("the lock file says that commits up to %d were durable", m.durable)
+	case only && commit == g.first && commit > 1:
 		return "it was durable when the commits before it were dropped"
 	}
 	return ""

@@ -12,7 +12,12 @@ import (
 // scanner reads a segment file from front to back and verifies every entry.
 type scanner struct {
 	window
+	spot
 	path string
+}
+
+// spot is where a scanner is, and what it knows of the file by then.
+type spot struct {
 	off  int64  // where the next entry begins
 	next uint64 // the commit that must come next
 	low  uint64 // watermarks only grow: the next one is at least this
@@ -35,7 +40,7 @@ func (e entry) end() int64 { return e.offset + int64(len(e.raw)) }
 
 // newScanner reads the first size bytes of file; path is its name for messages. Commit first must come first in it.
 func newScanner(file io.ReaderAt, path string, size int64, first uint64) *scanner {
-	return &scanner{window: window{file: file, size: size}, path: path, first: first, next: first, low: first - 1}
+	return &scanner{window: window{file: file, size: size}, path: path, spot: spot{first: first, next: first, low: first - 1}}
 }
 
 // step returns the next entry, or io.EOF behind the last one. *Damage says that what lies at s.off is not the commit
