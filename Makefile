@@ -35,8 +35,8 @@ storm: ## The long forms: a million model steps, 500 kills, long fuzzing
 	TEST_STORM=1 $(GO) test -timeout 6h ./...
 
 .PHONY: bench
-bench: build ## First numbers: fsynced publishes beside an echo and JetStream
-	$(GO) test -run '^$$' -bench 'Throughput' -benchtime 1x ./cmd/dsend/system
+bench: build ## Measure beside an echo and JetStream, up to 20 minutes; BENCH=--short takes one. Writes BENCHMARKS.md
+	./dsend bench compare $(BENCH) --write cmd/dsend/bench/BENCHMARKS.md
 
 .PHONY: clean
 clean: ## Remove what was built (not the data)

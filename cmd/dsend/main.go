@@ -108,7 +108,7 @@ func newRoot(a *app) *cobra.Command {
 	root := group("dsend", "A durable work queue on NATS",
 		newServeCommand(),
 		newQueueCommand(a), newMsgCommand(a), newDLQCommand(a),
-		newPubCommand(a), newWorkCommand(a),
+		newPubCommand(a), newWorkCommand(a), newBenchCommand(a),
 		newReloadCommand(a), newConfigCommand(a), newVersionCommand(a))
 	root.Long = `A durable work queue on NATS: a publish is answered only when the message is on
 disk; a message is owned by one worker at a time until that worker answers; a
