@@ -11,13 +11,12 @@ const keepSaid = 16 << 10
 
 // batch is one commit: its records, and what it lets us say.
 type batch struct {
-	out     queue.Out
-	calls   []call
-	ops     int
-	bytes   int64 // of publishes that waited for it
-	carried int64 // bytes that were carried forward
-	rest    int64 // and those among them that are not messages
-	changed []queue.Info
+	out      queue.Out
+	calls    []call
+	ops      int
+	bytes    int64 // of publishes that waited for it
+	progress progress
+	changed  []queue.Info
 }
 
 // call is the reply of a Do.

@@ -56,8 +56,7 @@ type Config struct {
 	Cache       int64         // bytes of recent commits kept in memory; the newest one always is
 	MaxWaiting  int64         // bytes of publishes that may wait for the disk; 0 is 64 MiB
 	Reserve     uint64        // bytes of disk below which publishes are refused
-
-	slack int64 // see usage; 0 is defaultSlack, tests have less
+	Slack       int64         // bytes that the log may have beside twice what it needs; 0 is 56 MiB
 }
 
 // complete fills in what was left out.
@@ -68,7 +67,7 @@ func (c *Config) complete() {
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = 64 << 20
 	}
-	if c.slack == 0 {
-		c.slack = defaultSlack
+	if c.Slack == 0 {
+		c.Slack = 56 << 20
 	}
 }

@@ -156,7 +156,7 @@ func live(t *rapid.T, dir, next string, p promise, n int) (promise, int) {
 // brisk is a config under which much happens in a few milliseconds.
 func brisk(c *client, cache int64) Config {
 	cfg := config(c)
-	cfg.Cache, cfg.slack, cfg.AckInterval = cache, 512, time.Millisecond
+	cfg.Cache, cfg.Slack, cfg.AckInterval = cache, 1024, time.Millisecond
 	d := &cfg.Queue.Defaults
 	d.VisibilityTimeout, d.Backoff.Initial, d.Backoff.Max = 5*time.Millisecond, time.Millisecond, 2*time.Millisecond
 	return cfg

@@ -40,8 +40,8 @@ func TestTheLogDoesNotOutgrowCompaction(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if size := log.bytes(); size > 2*s.cfg.slack {
-			t.Errorf("the log has %d bytes, the bound is %d", size, 2*s.cfg.slack)
+		if size := log.bytes(); size > s.cfg.Slack {
+			t.Errorf("the log has %d bytes, the bound is %d", size, s.cfg.Slack)
 		}
 		if n := len(r.answers()) - answered; n == 0 || n > 100 {
 			t.Errorf("%d ops were done meanwhile", n)

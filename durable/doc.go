@@ -21,12 +21,12 @@
 // Records that nobody waits for (a plain ack) ride along with the next commit,
 // and wait for it AckInterval at the most.
 //
-// The log is to have 2 × what is needed of it and 64 MiB at the most. What is
-// needed are messages, queues, and message ids for their time. The janitor
-// carries what is needed of the oldest generation forward and drops it. Where
-// it does not keep up, what comes in waits for it (see usage), so that the log
-// does not grow: it may be above the bound only because something large was
-// removed just now.
+// The log is to have 2 × what is needed of it and Slack (56 MiB) at the most.
+// What is needed are messages, queues, and message ids for their time. The
+// janitor carries what is needed of the oldest generation forward, a little
+// with each commit, and drops it. Where it does not keep up, what comes in may
+// write as much as it wins (see usage), so that the log does not grow: it may be
+// above the bound only because something large was removed just now.
 //
 // The State's time is wall time when the store is opened, and from then on what
 // has passed: it does not jump with the wall clock, and does not go back over a

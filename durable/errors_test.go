@@ -30,7 +30,7 @@ func oneFault(t *testing.T, call string, n int, seed uint64) (happened bool) {
 	play(t, func(t *testing.T) {
 		log, c := newMemLog(), newClient()
 		cfg := config(c)
-		cfg.Cache, cfg.slack, log.size = 0, 512, 512
+		cfg.Cache, cfg.Slack, log.size = 0, 1024, 512
 		s, err := Open(log, cfg)
 		must(t, err)
 		log.failNext(call, n)

@@ -12,6 +12,7 @@ import (
 type item struct {
 	op     queue.Op
 	bytes  int64              // of the publishes that were submitted with it
+	passed int64              // bytes of the log that a Carry is the end of
 	reply  chan<- queue.Reply // of Do
 	view   func(*queue.State)
 	urgent bool // goes before what has come in: the janitor's, which that may be waiting for

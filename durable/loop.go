@@ -134,11 +134,11 @@ func (w *worker) step(i item, now int64) {
 	}
 	switch op := i.op.(type) {
 	case *queue.Carry:
-		carried := int64(len(w.b.out.Records) - records)
-		w.b.carried += carried
+		p := progress{passed: i.passed, carried: int64(len(w.b.out.Records) - records)}
 		if op.Finish {
-			w.b.rest += carried
+			p.rest = p.carried
 		}
+		w.b.progress.add(p)
 	case *queue.Space:
 		w.usage.tight = op.Low
 		w.clean(false)
@@ -189,7 +189,9 @@ func (w *worker) commit() error {
 		b.changed = append(b.changed, w.nowOf(name))
 	}
 	w.usage.add(b.out.Held, b.out.Freed)
-	w.usage.carry(b.carried, b.rest)
+	if b.progress != (progress{}) {
+		w.usage.progress(b.progress)
+	}
 	w.since = 0
 	bytes := b.bytes
 	w.speech <- b

@@ -68,7 +68,7 @@ func TestABurstGivesItsMemoryBack(t *testing.T) {
 // What a batch held is not held by the next one.
 func TestABatchIsCleared(t *testing.T) {
 	s := &Store{spare: make(chan *batch, 1)}
-	b := &batch{ops: 1, bytes: 2, carried: 3, rest: 4}
+	b := &batch{ops: 1, bytes: 2, progress: progress{3, 4, 5}}
 	b.out.Records = append(b.out.Records, "records"...)
 	b.out.Replies = append(b.out.Replies, queue.Reply{Op: publish("")}, queue.Reply{Op: publish("")})
 	b.out.Changed = append(b.out.Changed, "q")
@@ -79,7 +79,7 @@ func TestABatchIsCleared(t *testing.T) {
 	if again != b {
 		t.Fatal("it was not kept")
 	}
-	if again.ops != 0 || again.bytes != 0 || again.carried != 0 || again.rest != 0 || !again.out.Empty() || !again.out.Quiet() {
+	if again.ops != 0 || again.bytes != 0 || again.progress != (progress{}) || !again.out.Empty() || !again.out.Quiet() {
 		t.Errorf("it is %+v", again)
 	}
 	for _, r := range again.out.Replies[:2] {

@@ -18,7 +18,7 @@ func (s *Store) recover() error {
 	if err := s.readLog(); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	s.usage = newUsage(s.cfg.slack, s.log.Generations(), s.state.Spans())
+	s.usage = newUsage(s.cfg.Slack, s.log.Generations(), s.state.Spans())
 	s.base = time.Now()
 	s.epoch = max(s.base.UnixNano(), s.state.Now())
 	if s.state.Key() == [16]byte{} {

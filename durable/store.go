@@ -42,7 +42,7 @@ type Store struct {
 	speech chan *batch
 	spare  chan *batch
 	reads  chan read
-	sweep  chan part // to the janitor: the generation to be dropped
+	sweep  chan task // to the janitor: the generation to be dropped
 
 	free  atomic.Int64  // bytes the disk had when it was asked, less what was written since
 	looks chan struct{} // to the janitor: ask the disk now
@@ -63,7 +63,7 @@ func Open(log Log, cfg Config) (*Store, error) {
 		cfg: cfg, log: log, state: queue.New(cfg.Queue), cache: newCache(cfg.Cache),
 		wake:   make(chan struct{}, 1),
 		speech: make(chan *batch, 2), spare: make(chan *batch, 4),
-		reads: make(chan read), sweep: make(chan part, 1), looks: make(chan struct{}, 1),
+		reads: make(chan read), sweep: make(chan task, 1), looks: make(chan struct{}, 1),
 		ending: make(chan struct{}), silent: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := s.recover(); err != nil {

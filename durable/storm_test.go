@@ -170,7 +170,7 @@ func (m *moments) kept() error {
 func rage(gusts []gust, cache, every int64) error {
 	log, c := newMemLog(), newClient()
 	cfg := config(c)
-	cfg.Cache, cfg.slack, log.size = cache, 512, 512
+	cfg.Cache, cfg.Slack, log.size = cache, 1024, 512
 	crashes := crashes(log, c, every)
 	s, err := Open(log, cfg)
 	if err != nil {

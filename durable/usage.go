@@ -11,12 +11,15 @@ import (
 // needed of it: exactly those of messages; those of queues and message ids
 // (the rest) as many as there were when they were carried into it last.
 //
-// The log is to have 2 × what is needed and 2 × slack at the most:
+// The log is to have 2 × what is needed and the slack at the most:
 //
-//	         needed × 15/8      + slack  + slack/2           needed/8
-//	0 ────────────┴────────────────┴─────────┴─────────────────┴─► bytes
-//	                          compaction  crowded: what comes in may write
-//	                                      as much as compaction lets it
+//	         needed × 15/8       slack/2   slack/4   slack/4 + needed/8
+//	0 ────────────────────────┬─────────┬─────────┬────────────────────┐ bytes
+//	                          │         │         │                    └ the bound
+//	                          │         │         └ crowded: what comes in may write as much as
+//	                          │         │           compaction wins, and less the nearer the bound
+//	                          │         └ compaction
+//	                          └ nothing is won
 type usage struct {
 	tight bool // the disk is nearly full: garbage is given back before the log is twice its need
 	slack int64
@@ -40,10 +43,18 @@ type part struct {
 	rest  int64
 }
 
-// defaultSlack is how many bytes beside twice the needed ones the log may have
-// before it is compacted: half of what is promised (64 MiB), so that there is
-// time.
-const defaultSlack = 32 << 20
+// progress is what a commit has done for compaction, in bytes.
+type progress struct {
+	passed  int64 // of the oldest generation: the janitor has been through them
+	carried int64 // carried forward
+	rest    int64 // those among them that are not messages
+}
+
+func (p *progress) add(more progress) {
+	p.passed += more.passed
+	p.carried += more.carried
+	p.rest += more.rest
+}
 
 func newUsage(slack int64, gens []Generation, spans iter.Seq[queue.Span]) usage {
 	u := usage{slack: slack}
@@ -87,17 +98,6 @@ func (u *usage) count(commit uint64, bytes int64) {
 	}
 }
 
-// carry counts bytes that were carried into the newest generation, and those
-// of the rest among them.
-func (u *usage) carry(bytes, rest int64) {
-	if bytes > 0 {
-		u.carried += bytes
-		u.found += rest
-		u.rest += rest
-		u.parts[len(u.parts)-1].rest += rest
-	}
-}
-
 // over is by how many bytes the log is larger than it should be before it is
 // compacted; slack not counted.
 func (u *usage) over(needed int64) int64 { return u.bytes - needed - needed*7/8 }
@@ -117,7 +117,7 @@ func (u *usage) start(doubt bool) (p part, want bool) {
 	if !doubt {
 		needed += u.rest
 	}
-	over, slack := u.over(needed), u.slack
+	over, slack := u.over(needed), u.slack/2
 	if u.tight { // every generation that can be won counts
 		over, slack = u.bytes-needed, min(slack, tightSlack)
 	}
@@ -129,23 +129,52 @@ func (u *usage) start(doubt bool) (p part, want bool) {
 }
 
 // crowded tells that compaction does not keep up.
-func (u *usage) crowded() bool {
-	return u.busy && u.over(u.live+u.rest) > u.slack+u.slack/2
+func (u *usage) crowded() bool { return u.busy && u.excess() > 0 }
+
+// excess is by how many bytes the log is larger than it may be before what
+// comes in must wait for compaction.
+func (u *usage) excess() int64 { return u.over(u.live+u.rest) - (u.slack - u.slack/4) }
+
+// progress counts what the janitor has done. What comes in may write the bytes
+// that were won, less and less as the log nears its bound; so the log does not
+// grow, and nobody waits for longer than a piece takes. An eighth of what was
+// passed may be written in any case, so that nothing stands still while much is
+// carried before garbage is found.
+func (u *usage) progress(p progress) {
+	u.carried += p.carried
+	u.found += p.rest
+	u.rest += p.rest
+	if p.rest > 0 {
+		u.parts[len(u.parts)-1].rest += p.rest
+	}
+	room, won := u.slack/4, p.passed-p.carried
+	left := room - min(max(u.excess(), 0), room)
+	u.credit += max(share(won, left, room), p.passed/8)
+	u.credit = min(u.credit, u.slack/16) // what is saved up is no leave to be far above the bound
+}
+
+// share is n × part / whole, for sizes of which the product has no room.
+func share(n, part, whole int64) int64 {
+	return int64(float64(n) * float64(part) / float64(max(whole, 1)))
+}
+
+// carrySize is about how many bytes of messages are to be carried in one
+// commit: few while there is time, so that publishes hardly wait for them, and
+// more the nearer the log is to where they must.
+func (u *usage) carrySize() int {
+	room := u.slack / 4
+	late := min(max(room+u.excess(), 0), room)
+	return minCarry + int(share(maxCarry-minCarry, late, room))
 }
 
 // drop forgets the oldest generation, of which no message is needed any longer.
 // It tells whether that was worth its while, even if it was done in doubt: then
 // the next one may be doubted, too.
-//
-// Half of what was won may be written in its place. An eighth may in any case,
-// so that nothing stands still while much is carried before garbage is found.
 func (u *usage) drop() (worth bool) {
 	oldest := u.parts[0]
 	u.bytes -= oldest.bytes
 	u.rest -= oldest.rest
 	u.parts = append([]part(nil), u.parts[1:]...)
 	u.busy = false
-	won := oldest.bytes - u.carried
-	u.credit = min(u.credit, 0) + max(won/2, oldest.bytes/8)
-	return u.found < won
+	return u.found < oldest.bytes-u.carried
 }

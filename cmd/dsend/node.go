@@ -180,6 +180,7 @@ func (n *node) openStore(context.Context) (func() error, error) {
 		AckInterval: n.cfg.Sync.AckInterval,
 		Cache:       n.cfg.Storage.Cache,
 		Reserve:     uint64(n.cfg.Storage.Reserve),
+		Slack:       n.cfg.Storage.Slack,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.cfg.Storage.Dir, err)

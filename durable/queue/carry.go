@@ -2,6 +2,10 @@ package queue
 
 import "iter"
 
+// carryBudget is about how many bytes of what is not a message one Carry takes
+// forward.
+const carryBudget = 64 << 10
+
 // carry takes forward what is still needed of the oldest commits: the messages
 // whose records are given, and at the end what is not a message.
 //
@@ -14,10 +18,8 @@ func (s *State) carry(op *Carry, out *Out) Reply {
 			n++
 		}
 	}
-	if op.Finish {
-		s.carryRest(op.Through, out)
-	}
-	return Reply{Op: op, Count: n}
+	more := op.Finish && s.carryRest(op.Through, out)
+	return Reply{Op: op, Count: n, More: more}
 }
 
 // carryMessage writes a message anew if this record is still the one that
@@ -85,9 +87,11 @@ func (m *message) life() *life {
 
 // carryRest writes anew the queues, ids and the store's secret that only the
 // commits up to through still say, and the last number given to a queue, if
-// that queue is gone.
-func (s *State) carryRest(through uint64, out *Out) {
+// that queue is gone. It tells whether there is more of that than one Carry
+// takes.
+func (s *State) carryRest(through uint64, out *Out) (more bool) {
 	through = min(through, s.commit-1)
+	limit := len(out.Records) + carryBudget
 	if s.keyAt <= through {
 		emit(s, out, storeRecord{s.key})
 	}
@@ -99,8 +103,12 @@ func (s *State) carryRest(through uint64, out *Out) {
 			emit(s, out, q.record())
 		}
 		s.carryConsumers(q, through, out)
-		s.carryIDs(q, through, out)
+		s.carryIDs(q, through, limit, out)
+		if len(out.Records) >= limit {
+			return true
+		}
 	}
+	return false
 }
 
 // carryConsumers writes the consumers of a queue anew, with what they have
@@ -113,11 +121,15 @@ func (s *State) carryConsumers(q *queue, through uint64, out *Out) {
 	}
 }
 
-// carryIDs writes the ids of a queue anew. They stand by themselves and not
-// with their messages, which may be gone, or one of several with that id.
-func (s *State) carryIDs(q *queue, through uint64, out *Out) {
+// carryIDs writes the ids of a queue anew, until the records reach the limit.
+// They stand by themselves and not with their messages, which may be gone, or
+// one of several with that id.
+func (s *State) carryIDs(q *queue, through uint64, limit int, out *Out) {
 	for id, r := range q.ids.upTo(through, s.now) {
 		emit(s, out, idRecord{identity{q.id, r.seq}, id, r.expires})
+		if len(out.Records) >= limit {
+			return
+		}
 	}
 }
 

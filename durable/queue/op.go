@@ -172,7 +172,7 @@ type Replay struct {
 // commits can be dropped.
 type Carry struct {
 	Through uint64 // the last commit of the generation to be dropped
-	Finish  bool   // also carry what is not a message
+	Finish  bool   // also carry what is not a message, a bounded amount: see Reply.More
 	found   []found
 }
 

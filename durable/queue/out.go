@@ -59,7 +59,8 @@ type Reply struct {
 	Seq       uint64 // of a Publish: its number. Of a Replay: its number in the target
 	Duplicate bool   // of a Publish: Seq is of the first one
 	Result    Result // of an Answer
-	Count     int    // of a Purge, Remove, Declare: messages removed or swept
+	Count     int    // of a Purge, Remove, Declare: messages removed or swept. Of a Carry: messages carried
+	More      bool   // of a Carry that is to finish: it must be repeated
 }
 
 // Result is what an answer led to.

@@ -57,9 +57,16 @@ type Storage struct {
 	// Reserve is how many bytes stay free: below it publishes are refused. 0 is
 	// no reserve.
 	Reserve int64
+	// Slack is how many bytes the log may have beside twice what is needed of
+	// it, LeastSlack or more.
+	Slack int64
 	// Cache is how many bytes of recent commits are kept in memory.
 	Cache int64
 }
+
+// LeastSlack is a few generations of the log: with less it could not be
+// compacted while publishes go on.
+const LeastSlack = 16 << 20
 
 // Sync is about the moment a write reaches the disk.
 type Sync struct {
@@ -86,7 +93,7 @@ func Default() *Config {
 	return &Config{
 		Server:      Server{Listen: "127.0.0.1:4222"},
 		HTTP:        HTTP{Listen: "127.0.0.1:8280"},
-		Storage:     Storage{Dir: "./dsend-data", Reserve: 256 << 20, Cache: 64 << 20},
+		Storage:     Storage{Dir: "./dsend-data", Reserve: 256 << 20, Slack: 56 << 20, Cache: 64 << 20},
 		Sync:        Sync{AckInterval: 10 * time.Millisecond},
 		Log:         Log{Level: "info", Format: "text"},
 		Prefix:      "dsend",

@@ -20,6 +20,7 @@ func others() map[string][3]string {
 		"http.listen":       {"localhost:1", "0.0.0.0:0", ""},
 		"storage.dir":       {"/a", "B c", "./d,e"},
 		"storage.reserve":   {"1GiB", "2MB", "0"},
+		"storage.slack":     {"16MiB", "1GB", "2TiB"},
 		"storage.cache":     {"1KiB", "3B", "4TB"},
 		"sync.ack_interval": {"1ms", "0s", "1m"},
 		"log.level":         {"debug", "warn", "error"},

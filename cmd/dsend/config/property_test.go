@@ -63,6 +63,7 @@ func drawConfig(t *rapid.T) *Config {
 	c.HTTP.Listen = rapid.SampledFrom([]string{"", "localhost:1"}).Draw(t, "http")
 	c.Storage.Dir = drawText(t, "dir")
 	c.Storage.Reserve = drawBytes(t, "reserve")
+	c.Storage.Slack = max(LeastSlack, drawBytes(t, "slack"))
 	c.Storage.Cache = drawBytes(t, "cache")
 	c.Sync.AckInterval = drawDuration(t, 0, time.Minute, "ack_interval")
 	c.Log.Level = rapid.SampledFrom([]string{"debug", "info", "warn", "error"}).Draw(t, "level")

@@ -87,6 +87,7 @@ func TestLoadRefusesYAML(t *testing.T) {
 
 		// Sizes.
 		{"size without unit", "storage: {cache: 64}\n", []string{`d.yaml:1: storage.cache: "64" has no unit: write 64B, or one of kB, MB, GB, KiB, MiB, GiB`}},
+		{"small size", "storage: {slack: 16383KiB}\n", []string{`d.yaml:1: storage.slack: "16383KiB" is too small: it must be 16MiB or more`}},
 		{"unclear unit", "storage: {cache: 64M}\n", []string{`d.yaml:1: storage.cache: "64M": there is no unit "M": write 64MiB or 64MB`}},
 		{"small unit", "storage: {cache: 64mb}\n", []string{`d.yaml:1: storage.cache: "64mb": there is no unit "mb": write 64MB`}},
 		{"unknown unit", "storage: {cache: 64XB}\n", []string{`d.yaml:1: storage.cache: "64XB": there is no unit "XB": take one of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB`}},

@@ -20,6 +20,20 @@ func size() element[int64] {
 	}
 }
 
+// sizeFrom is a size that is not smaller than this.
+func sizeFrom(least int64) element[int64] {
+	e := size()
+	parse := e.parse
+	e.parse = func(text string) (int64, error) {
+		n, err := parse(text)
+		if err == nil && n < least {
+			return 0, fmt.Errorf("%s is too small: it must be %s or more", quote(text), formatSize(least))
+		}
+		return n, err
+	}
+	return e
+}
+
 type unit struct {
 	name  string
 	bytes int64

@@ -92,6 +92,7 @@ func TestReload_RefusedChangesNothing(t *testing.T) {
 		want []string
 	}{
 		"prefix":       {"prefix: acme\n" + changed, []string{"cannot change while running", "prefix"}},
+		"slack":        {"storage: {slack: 16MiB}\n" + changed, []string{"cannot change while running", "storage.slack"}},
 		"cache":        {"storage: {cache: 1MiB}\n" + changed, []string{"cannot change while running", "storage.cache"}},
 		"several":      {"prefix: acme\nsync: {ack_interval: 1s}\n" + changed, []string{"cannot change while running", "prefix", "sync.ack_interval"}},
 		"unknown key":  {"prefx: acme\n" + changed, []string{s.file + ":1: prefx: unknown key"}},
