@@ -40,8 +40,9 @@ const (
 	lostFor = time.Minute
 )
 
-// returnGrace is how long the workers of before a restart have to come back:
-// clients try again every two seconds, as they are made.
+// returnGrace is how long workers have to come back after we were cut off from
+// them (a restart, a connection that broke): clients try again every two
+// seconds, as they are made.
 const returnGrace = 10 * time.Second
 
 // expect waits for the client processes that held messages before a restart.
@@ -143,21 +144,36 @@ func (a *audience) forget() {
 	a.crowded = max(minCrowd, 2*len(a.pullers))
 }
 
-// vanish tells the store that nobody is known to be there.
+// vanish tells the store that nobody can be reached. Whether workers have gone
+// shows when the interest is told anew.
 func (a *audience) vanish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.table.Reset()
 	var ops []queue.Op
-	now := time.Now()
 	for peer, lost := range a.pullers {
 		if lost.IsZero() {
-			ops = append(ops, &queue.Interest{Peer: peer, Inbox: ">"}, &queue.Peer{Peer: peer})
-			a.pullers[peer] = now
+			ops = append(ops, &queue.Interest{Peer: peer, Inbox: ">", Grace: returnGrace})
 		}
 	}
 	for name := range a.work {
 		ops = a.recount(ops, name)
+	}
+	a.bridge.submit(ops)
+}
+
+// settle looks for the workers that were there before the connection broke. The
+// interest is known; those that are not in it have a while to come back.
+func (a *audience) settle() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var ops []queue.Op
+	now := time.Now()
+	for peer, lost := range a.pullers {
+		if lost.IsZero() && a.table.Peer(peer) == 0 {
+			ops = append(ops, &queue.Peer{Peer: peer, Grace: returnGrace})
+			a.pullers[peer] = now
+		}
 	}
 	a.bridge.submit(ops)
 }

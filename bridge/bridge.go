@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -90,18 +91,44 @@ func (b *Bridge) Start(ctx context.Context, store Store) error {
 		}
 	}
 	b.Changed(infos)
-	if err := b.conn.Start(ctx); err != nil {
+	if err := b.connect(ctx); err != nil {
 		return err
 	}
 	b.audience.expect(holders)
 	return nil
 }
 
+// retryAfter is the longest wait between attempts to reach a server that is not
+// there yet.
+const retryAfter = 2 * time.Second
+
+// connect waits for a server that is not there yet: after a power cut all
+// machines start at once. What the server says against us is an error.
+func (b *Bridge) connect(ctx context.Context) error {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, retryAfter) {
+		err := b.conn.Start(ctx)
+		if !errors.Is(err, leaf.ErrUnreachable) || ctx.Err() != nil {
+			return err
+		}
+		b.log.Warn("waiting for the server", "reason", err, "again_in", wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // Close sends what was said and disconnects. Close the store first.
 func (b *Bridge) Close() error { return b.conn.Close() }
 
+// MaxPayload is the most that a message may have, header and body together; 0
+// before the first connection.
+func (b *Bridge) MaxPayload() int { return b.conn.MaxPayload() }
+
 // Connected is called when the server has told who listens.
 func (b *Bridge) Connected() {
+	b.audience.settle()
 	if b.connected {
 		b.log.Info("connected to the server again")
 		if b.again != nil {
@@ -111,8 +138,8 @@ func (b *Bridge) Connected() {
 	b.connected = true
 }
 
-// Disconnected is called when the connection broke: nobody is known to listen
-// until the next one says so.
+// Disconnected is called when the connection broke: who listens is not known
+// until the next one tells.
 func (b *Bridge) Disconnected(err error) {
 	b.log.Debug("leaf connection ended", "reason", err)
 	b.audience.vanish()

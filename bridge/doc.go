@@ -22,12 +22,19 @@
 // subject under $JS.ACK. nor deliver under the original subject, and is not
 // told who listens.
 //
+// The server is one of our own inside the process (Server), or one that somebody
+// else runs and that we join by its leafnode port (Attached). Nothing here knows
+// which. A leafnode may do in its account whatever its user may, except for the
+// JetStream API without a domain ($JS.API.>): that is the server's own, or
+// nobody's.
+//
 // # When something fails
 //
-//	the leaf connection breaks    everybody counts as gone until the interest is told anew; what
-//	                              was sent meanwhile is lost on the wire, not in the store: a publish
-//	                              is repeated by its producer, a delivery comes back when its
-//	                              visibility timeout is over
+//	the leaf connection breaks    nothing is delivered until the interest is told anew; what was sent
+//	                              meanwhile is lost on the wire, not in the store: a publish is
+//	                              repeated by its producer, a delivery comes back when its visibility
+//	                              timeout is over. Workers have returnGrace from then on to come back,
+//	                              as after a restart of our own: they were cut off as we were
 //	the store is busy or closing  publishes are answered with an error
 //	a request cannot be read      it is answered with an error that says why
 //

@@ -104,6 +104,7 @@ func TestMatches(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, bad := range []Options{
 		{Addr: "x:1"}, {Handler: nothing{}}, {Handler: nothing{}, Addr: "http://x:1"}, {Handler: nothing{}, Addr: "tls://:1"},
+		{Handler: nothing{}, Addr: "nats://h:1/queue"}, {Handler: nothing{}, Addr: "h:1,"},
 		{Handler: nothing{}, Addr: "nats://u:sec\x01ret@h:1"},
 	} {
 		if c, err := New(bad); err == nil {
@@ -112,13 +113,18 @@ func TestOptions(t *testing.T) {
 			t.Errorf("the error shows the password: %v", err)
 		}
 	}
-	c, err := New(Options{Handler: nothing{}, Addr: "tls://u:p%40@host"})
-	if err != nil || c.o.Addr != "host:7422" || c.o.User != "u" || c.o.Password != "p@" || c.o.Token != "" || c.o.TLS == nil || c.o.host() != "host" {
-		t.Errorf("%+v, %v", c.o, err)
+	c, err := New(Options{Handler: nothing{}, Addr: "tls://u:p%40@host, nats-leaf://tok@[::1]:99,plain:1"})
+	if err != nil || len(c.targets) != 3 {
+		t.Fatalf("%v: %d addresses", err, len(c.targets))
 	}
-	c, err = New(Options{Handler: nothing{}, Addr: "nats-leaf://tok@[::1]:99"})
-	if err != nil || c.o.Addr != "[::1]:99" || c.o.Token != "tok" || c.o.host() != "::1" {
-		t.Errorf("%+v, %v", c.o, err)
+	if a := c.targets[0]; a.addr != "host:7422" || a.user != "u" || a.password != "p@" || a.token != "" || a.tls == nil || a.host() != "host" {
+		t.Errorf("%+v", a)
+	}
+	if a := c.targets[1]; a.addr != "[::1]:99" || a.token != "tok" || a.tls != nil || a.host() != "::1" {
+		t.Errorf("%+v", a)
+	}
+	if a := c.targets[2]; a.addr != "plain:1" || a.user != "" || a.token != "" {
+		t.Errorf("%+v", a)
 	}
 }
 

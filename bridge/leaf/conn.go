@@ -14,6 +14,7 @@ import (
 // called from any goroutine, except where Handler says otherwise.
 type Conn struct {
 	o       Options
+	targets []target // at least one
 	id      string
 	limits  atomic.Pointer[limits]
 	server  atomic.Pointer[Server]
@@ -38,12 +39,16 @@ func New(o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{o: o, id: rand.Text(), subs: map[string]struct{}{}}, nil
+	targets, err := o.targets()
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{o: o, targets: targets, id: rand.Text(), subs: map[string]struct{}{}}, nil
 }
 
 // Start makes the first connection and returns when the server has all subscriptions (Connected was called by then),
-// or with the error of this one attempt: nothing runs then and Start may be called again. After a success the Conn
-// reconnects by itself until Close. ctx bounds only the call.
+// or with the error of one attempt at each address: nothing runs then and Start may be called again. After a success
+// the Conn reconnects by itself until Close. ctx bounds only the call.
 func (c *Conn) Start(ctx context.Context) error {
 	run, stop := context.WithCancel(context.Background())
 	first, done, err := c.begin(stop)
@@ -84,13 +89,12 @@ func (c *Conn) end() {
 	c.stop = nil
 }
 
-// run is the reading goroutine: one session after the other, with growing waits between those that fail.
+// run is the reading goroutine: one session after the other, with growing waits between the rounds that fail.
 func (c *Conn) run(ctx context.Context, done chan<- struct{}) {
 	defer close(done)
-	wait := c.o.ReconnectMin
+	wait, next := c.o.ReconnectMin, 0
 	for ever := false; ; {
-		c.up = false
-		err := newSession(c).serve(ctx)
+		err := c.round(ctx, &next)
 		if ever = ever || c.up; !ever {
 			c.first <- err
 			return
@@ -103,6 +107,24 @@ func (c *Conn) run(ctx context.Context, done chan<- struct{}) {
 		}
 		wait = min(2*wait, c.o.ReconnectMax)
 	}
+}
+
+// round tries every address once, from the one at next on, until a session was whole. It returns why that one ended,
+// or why none was: what a server said counts for more than that another one is away.
+func (c *Conn) round(ctx context.Context, next *int) (why error) {
+	c.up = false
+	for range c.targets {
+		s := newSession(c, &c.targets[*next%len(c.targets)])
+		*next++
+		err := s.serve(ctx)
+		if c.up || ctx.Err() != nil {
+			return err
+		}
+		if why == nil || errors.Is(why, ErrUnreachable) {
+			why = err
+		}
+	}
+	return why
 }
 
 // pause waits between half of d and d, so that many leafs do not come back at once. It returns false after Close.

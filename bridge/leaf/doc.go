@@ -73,7 +73,8 @@
 // # Failures
 //
 //	what happens                              what is done
-//	the connection breaks or is closed        Disconnected; reconnect after 50 ms, doubling to 5 s, less up to half
+//	the connection breaks or is closed        Disconnected; reconnect after 50 ms, doubling to 5 s, less up to half;
+//	                                          of several addresses all are tried before the next wait
 //	silence for three ping intervals          ErrStale, then as above (a handler at work is not silence)
 //	the server takes no bytes                 Send waits up to SendWait, then ErrOverflow; after WriteTimeout in one
 //	                                          write (256 KiB at most) the connection is given up

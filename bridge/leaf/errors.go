@@ -8,6 +8,8 @@ var (
 	ErrClosed = errors.New("leaf: closed")
 	// ErrDisconnected: there is no connection now (one is being made). What was handed over is dropped.
 	ErrDisconnected = errors.New("leaf: not connected to the server")
+	// ErrUnreachable: there is nobody at the address, as far as the network tells; the server said nothing.
+	ErrUnreachable = errors.New("leaf: cannot reach the server")
 	// ErrOverflow: the server takes less than is sent, for longer than Options.SendWait. What was handed over is dropped.
 	ErrOverflow = errors.New("leaf: too many bytes wait for the server")
 	// ErrTooLarge: header and payload together are over the server's max_payload; it would close the connection for it.

@@ -61,16 +61,16 @@ type connect struct {
 func (s *session) open(ctx context.Context) error {
 	timed, cancel := context.WithTimeout(ctx, s.c.o.HandshakeTimeout)
 	defer cancel()
-	conn, err := s.c.o.Dial(timed)
+	conn, err := s.to.connect(timed)
 	if err != nil {
-		return fmt.Errorf("leaf: dial: %w", err)
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	s.conn = conn
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	deadline, _ := timed.Deadline()
 	if err := conn.SetDeadline(deadline); err != nil {
-		return fmt.Errorf("leaf: dial: %w", err)
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	if err := s.greet(timed); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (s *session) greet(ctx context.Context) error {
 	if err := s.readInfo(); err != nil {
 		return err
 	}
-	if s.c.o.TLSFirst || s.c.o.TLS == nil && !s.info.TLSRequired {
+	if s.c.o.TLSFirst || s.to.tls == nil && !s.info.TLSRequired {
 		return nil
 	}
 	if !s.info.TLSRequired {
@@ -127,13 +127,13 @@ func (s *session) readInfo() error {
 }
 
 func (s *session) startTLS(ctx context.Context) error {
-	cfg := s.c.o.TLS
+	cfg := s.to.tls
 	if cfg == nil {
 		cfg = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	cfg = cfg.Clone()
 	if cfg.ServerName == "" {
-		cfg.ServerName = s.c.o.host()
+		cfg.ServerName = s.to.host()
 	}
 	conn := tls.Client(s.conn, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -169,7 +169,7 @@ func (s *session) connectLine() (string, error) {
 	o := &s.c.o
 	msg := connect{
 		Version: version, ID: s.c.id, Name: o.Name, Headers: true, Protocol: 1, Compress: "not supported",
-		User: o.User, Pass: o.Password, Token: o.Token,
+		User: s.to.user, Pass: s.to.password, Token: s.to.token,
 	}
 	if o.Sign != nil {
 		jwt, nkey, sig, err := o.Sign([]byte(s.info.Nonce))

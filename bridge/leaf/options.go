@@ -6,8 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/url"
-	"strings"
 	"time"
 )
 
@@ -15,6 +13,7 @@ import (
 type Options struct {
 	// Addr is the server's leafnode port: "host:port", or a URL such as "nats-leaf://user:password@host:7422"
 	// ("tls://…" turns TLS on). A URL's user and password fill User, Password and Token where those are empty.
+	// Several, separated by commas, are those of the servers of one cluster: they are tried in turn.
 	Addr string
 	// Dial, if set, makes the connection instead of Addr, anew for each attempt.
 	Dial func(ctx context.Context) (net.Conn, error)
@@ -83,13 +82,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Addr == "" && o.Dial == nil {
 		return o, errors.New("leaf: Options.Addr is missing")
 	}
-	if err := o.readURL(); err != nil {
-		return o, err
-	}
-	if o.Dial == nil {
-		addr := o.Addr
-		o.Dial = func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", addr) }
-	}
 	if o.Name == "" {
 		o.Name = "dsend"
 	}
@@ -112,51 +104,4 @@ func orElse(d *time.Duration, def time.Duration) {
 	if *d == 0 {
 		*d = def
 	}
-}
-
-// readURL turns a URL in Addr into host:port and credentials. Its errors never quote the URL: it may hold a password.
-func (o *Options) readURL() error {
-	if !strings.Contains(o.Addr, "://") {
-		return nil
-	}
-	u, err := url.Parse(o.Addr)
-	if err != nil || u.Hostname() == "" {
-		return errors.New("leaf: Options.Addr is not a URL with a host")
-	}
-	switch u.Scheme {
-	case "nats-leaf", "nats", "leaf":
-	case "tls":
-		if o.TLS == nil {
-			o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-		}
-	default:
-		return errors.New("leaf: Options.Addr: only nats-leaf://, nats:// and tls:// are known")
-	}
-	port := u.Port()
-	if port == "" {
-		port = "7422"
-	}
-	o.Addr = net.JoinHostPort(u.Hostname(), port)
-	if o.User == "" && o.Token == "" && u.User != nil {
-		o.useCredentials(u.User)
-	}
-	return nil
-}
-
-// useCredentials: a lone name is a token as well as a user, as it is for nats-server's own remotes (leafnode.go:1270-1282).
-func (o *Options) useCredentials(u *url.Userinfo) {
-	var has bool
-	o.User = u.Username()
-	if o.Password, has = u.Password(); !has {
-		o.Token = o.User
-	}
-}
-
-// host is the name to verify the server's certificate against.
-func (o *Options) host() string {
-	host, _, err := net.SplitHostPort(o.Addr)
-	if err != nil {
-		return o.Addr
-	}
-	return host
 }

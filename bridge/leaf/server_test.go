@@ -349,6 +349,24 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
+// Of several addresses those that answer are used, at the start and when a server goes.
+func TestSeveralAddresses(t *testing.T) {
+	one, two := runServer(t, nil), runServer(t, nil)
+	c, r := start(t, "127.0.0.1:1,"+leafAddr(t, one)+","+leafAddr(t, two), nil, "a")
+	if got := c.Server().ID; got != one.ID() {
+		t.Errorf("connected to %s, not to %s, the first that is there", got, one.ID())
+	}
+	stopServer(one)
+	r.wait(t, "the second server", func() bool { return r.ups == 2 })
+	ok(t, c.Flush(t.Context()))
+	if got := c.Server().ID; got != two.ID() {
+		t.Errorf("connected to %s, not to %s", got, two.ID())
+	}
+	nc := client(t, two)
+	ok(t, nc.Publish("a", []byte("x")))
+	r.wait(t, "a message by the second server", func() bool { return len(r.msgs) == 1 })
+}
+
 func TestCloseDrains(t *testing.T) {
 	s := runServer(t, nil)
 	c, r := start(t, leafAddr(t, s), nil, "noise")
@@ -392,8 +410,13 @@ func TestFirstAttemptFails(t *testing.T) {
 		t.Errorf("wrong port: %v", err)
 	}
 	_, err = try(func(o *Options) { o.Addr = "127.0.0.1:1" })
-	if !strings.Contains(err.Error(), "refused") {
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("nobody there: %v", err)
+	}
+	// What a server says is told, also if the next one is away.
+	_, err = try(func(o *Options) { o.User, o.Addr = "nobody", leafAddr(t, s)+",127.0.0.1:1" })
+	if !errors.As(err, &said) || errors.Is(err, ErrUnreachable) {
+		t.Errorf("one refuses, one is away: %v", err)
 	}
 	u := url.URL{Scheme: "nats-leaf", User: url.UserPassword("dsend", "s3cret"), Host: leafAddr(t, s)}
 	c, err := try(func(o *Options) { o.Addr = u.String() })

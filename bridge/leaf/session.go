@@ -22,6 +22,7 @@ const (
 // here but the outbox, the atomics and fail. The writer goroutine is started and joined by serve.
 type session struct {
 	c    *Conn
+	to   *target
 	conn net.Conn
 	out  *outbox
 	info serverInfo
@@ -43,8 +44,8 @@ type session struct {
 	dead  chan struct{} // closed by fail, after cause is set
 }
 
-func newSession(c *Conn) *session {
-	return &session{c: c, out: newOutbox(c.o.MaxPending), buf: make([]byte, readSize), dead: make(chan struct{})}
+func newSession(c *Conn, to *target) *session {
+	return &session{c: c, to: to, out: newOutbox(c.o.MaxPending), buf: make([]byte, readSize), dead: make(chan struct{})}
 }
 
 // serve dials, shakes hands and reads until the connection ends; it returns why, never nil. When it returns, the

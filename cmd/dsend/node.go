@@ -15,6 +15,7 @@ import (
 
 	"dsend/bridge"
 	"dsend/bridge/admin"
+	"dsend/bridge/leaf"
 	"dsend/cmd/dsend/config"
 	"dsend/durable"
 	"dsend/durable/queue"
@@ -26,6 +27,8 @@ import (
 //	http ── health, metrics
 //	server ─► bridge ─► store ─► wal
 //	  └─► admin ─────────┘
+//
+// server is a NATS server inside, or one that somebody else runs.
 type node struct {
 	cfg  *config.Config
 	load func() (*config.Config, error) // reads the configuration again
@@ -36,13 +39,22 @@ type node struct {
 	health  *admin.Health
 	metrics *admin.Metrics
 	http    *admin.Server // nil if it is turned off
-	server  *bridge.Server
+	server  wireServer
 	bridge  *bridge.Bridge
 	wal     *wal.Log
 	store   *durable.Store
 	broken  chan error // something that runs has failed
 
 	reloading sync.Mutex
+}
+
+// wireServer is the NATS server Dsend works with: a bridge.Server or a
+// bridge.Attached.
+type wireServer interface {
+	Leaf() leaf.Options
+	Connect(...nats.Option) (*nats.Conn, error)
+	URL() string
+	Close()
 }
 
 func newNode(cfg *config.Config, load func() (*config.Config, error), logTo io.Writer) *node {
@@ -82,6 +94,9 @@ func (n *node) run(ctx context.Context, ready func(*node)) (err error) {
 	}()
 	for _, start := range []box{n.startHTTP, n.startServer, n.makeBridge, n.openStore, n.serveStore, n.startAdmin} {
 		stop, err := start(ctx)
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return nil // asked to stop while starting
+		}
 		if err != nil {
 			return err
 		}
@@ -142,8 +157,25 @@ func (n *node) startHTTP(context.Context) (func() error, error) {
 }
 
 func (n *node) startServer(context.Context) (func() error, error) {
+	if n.cfg.Server.Leaf != "" {
+		return n.attach()
+	}
 	server, err := bridge.StartServer(bridge.ServerConfig{
 		Listen: n.cfg.Server.Listen, File: n.cfg.Server.Config, Account: n.cfg.Server.Account, Logger: n.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.server = server
+	return func() error { server.Close(); return nil }, nil
+}
+
+// attach joins a server that somebody else runs.
+func (n *node) attach() (func() error, error) {
+	s := n.cfg.Server
+	server, err := bridge.Attach(bridge.AttachConfig{
+		URLs: s.Leaf, Creds: s.LeafCreds, CA: s.LeafCA, Cert: s.LeafCert, Key: s.LeafKey,
+		MaxPayload: func() int { return n.bridge.MaxPayload() }, Logger: n.log,
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -20,13 +21,15 @@ func newServeCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run the queues",
 		Long: `Run the queues: an embedded NATS server, the log on disk, health and metrics.
+With server.leaf it joins a NATS server that runs already, by its leafnode port.
 
 Without anything it listens on 127.0.0.1:4222, keeps its data in ./dsend-data and
 creates a queue on its first publish. A configuration file, the environment
 (DSEND_…) and flags change that, in rising order. SIGHUP or "dsend reload" reads
 them again; SIGINT or SIGTERM stops in order.`,
 		Example: `  dsend serve
-  dsend serve --file dsend.yaml --listen 127.0.0.1:4333`,
+  dsend serve --file dsend.yaml --listen 127.0.0.1:4333
+  DSEND_SERVER_LEAF=nats://user:password@nats.example:7422 dsend serve`,
 		Args: operands(0, 0),
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "configuration `FILE` (DSEND_CONFIG)")
@@ -44,9 +47,11 @@ them again; SIGINT or SIGTERM stops in order.`,
 		if err != nil {
 			return err
 		}
-		return newNode(cfg, load, c.ErrOrStderr()).run(c.Context(), func(n *node) {
-			greet(c.OutOrStdout(), n)
-		})
+		n := newNode(cfg, load, c.ErrOrStderr())
+		if f := c.Flags().Lookup("leaf"); f.Changed && strings.Contains(f.Value.String(), "@") {
+			n.log.Warn("whoever lists processes sees the password in --leaf: put it into the file or DSEND_SERVER_LEAF")
+		}
+		return n.run(c.Context(), func(n *node) { greet(c.OutOrStdout(), n) })
 	}
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{config.FlagError(c.Flags(), err)}
@@ -56,15 +61,21 @@ them again; SIGINT or SIGTERM stops in order.`,
 
 // greet tells where everything is, and what to try.
 func greet(w io.Writer, n *node) {
+	where := "listening on"
+	if n.cfg.Server.Leaf != "" {
+		where = "attached to "
+	}
 	fmt.Fprintf(w, `dsend is ready
-  listening on  %s
+  %s  %s
   data in       %s
-`, n.server.URL(), n.cfg.Storage.Dir)
+`, where, n.server.URL(), n.cfg.Storage.Dir)
 	if n.http != nil {
 		fmt.Fprintf(w, "  health and metrics on  http://%s\n", n.http.Addr())
 	}
 	at, prefix, name := "", "", "orders"
-	if url := n.server.URL(); url != "nats://127.0.0.1:4222" {
+	switch url := n.server.URL(); {
+	case n.cfg.Server.Leaf != "": // it is not known where that server's clients connect
+	case url != "nats://127.0.0.1:4222":
 		at = " -s " + url
 	}
 	if n.cfg.Prefix != "dsend" {

@@ -93,6 +93,7 @@ type Interest struct {
 	Peer    string
 	Inbox   string // the subscription; wildcards match several inboxes
 	Present bool
+	Grace   time.Duration // instead of Config.Grace; 0 is that
 }
 
 // Peer tells whether the client process behind some inboxes is there. When it

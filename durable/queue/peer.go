@@ -70,7 +70,7 @@ func (s *State) interest(op *Interest) {
 			s.offer(pl)
 			s.touch(pl.q)
 		} else if pl.lost == 0 {
-			pl.lost = s.now + int64(s.cfg.Grace)
+			pl.lost = s.now + int64(cmp.Or(op.Grace, s.cfg.Grace))
 			s.withdraw(pl)
 		}
 		s.wind(pl)

@@ -34,14 +34,21 @@ type Config struct {
 // Server is the NATS server Dsend works with.
 type Server struct {
 	// Listen is where clients connect, host:port; port 0 picks a free one. It is
-	// empty if Config was given and no address beside it: then the address is
-	// that file's.
+	// empty with Leaf, and if Config was given and no address beside it: then the
+	// address is that file's.
 	Listen string
 	// Config is the path of a nats-server configuration, used as it is; empty is
 	// none.
 	Config string
 	// Account is the account Dsend serves; empty is the global account.
 	Account string
+
+	// Leaf is the leafnode port of a server to join instead, or several of one
+	// cluster with commas between; empty is none. It may hold a password.
+	Leaf string
+	// LeafCreds, LeafCA, LeafCert and LeafKey are paths: a credentials file, and
+	// PEM files for TLS.
+	LeafCreds, LeafCA, LeafCert, LeafKey string
 }
 
 // HTTP is health and metrics.

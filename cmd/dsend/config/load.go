@@ -82,7 +82,7 @@ func (l *loader) merge(o Options) *Config {
 		_ = k.kind.store(k.global(c), merged(v, k))
 	}
 	oneForm(&c.Defaults.Backoff)
-	if !l.given("server.listen") && c.Server.Config != "" {
+	if !l.given("server.listen") && (c.Server.Config != "" || c.Server.Leaf != "") {
 		c.Server.Listen = ""
 	}
 	own := queueKeys()
@@ -147,6 +147,16 @@ func oneForm(p *retry.Policy) {
 // given tells whether any source has set a key.
 func (l *loader) given(name string) bool {
 	return l.file.has(name) || l.env.has(name) || l.flags.has(name)
+}
+
+// text is the value that counts, as somebody gave it; empty if nobody did.
+func (l *loader) text(name string) string {
+	for _, layer := range []layer{l.flags, l.env, l.file} {
+		if v, ok := layer.values[name]; ok {
+			return v.texts[0]
+		}
+	}
+	return ""
 }
 
 // at is the place of the value that counts.

@@ -17,6 +17,11 @@ func others() map[string][3]string {
 		"server.listen":     {"127.0.0.1:1", "[::1]:2", ":3"},
 		"server.config":     {"a.conf", "b.conf", "c.conf"},
 		"server.account":    {"A", "B", "C"},
+		"server.leaf":       {"nats://u:p@h:1", "tls://h:2,h3", "[::1]:4"},
+		"server.leaf_creds": {"a.conf", "b.conf", "c.conf"},
+		"server.leaf_ca":    {"a.conf", "b.conf", "c.conf"},
+		"server.leaf_cert":  {"a.conf", "b.conf", "c.conf"},
+		"server.leaf_key":   {"a.conf", "b.conf", "c.conf"},
 		"http.listen":       {"localhost:1", "0.0.0.0:0", ""},
 		"storage.dir":       {"/a", "B c", "./d,e"},
 		"storage.reserve":   {"1GiB", "2MB", "0"},
@@ -61,11 +66,23 @@ func othersOf(t *testing.T, k key) [3]string {
 	return v
 }
 
-// friends are what a key needs beside it.
-func friends(tree map[string]any, name string) {
-	if name == "server.account" {
+// friends are what a key needs beside it; it tells whether there are any.
+func friends(tree map[string]any, name string) bool {
+	switch name {
+	case "server.account":
 		put(tree, "server.config", "a.conf")
+	case "server.leaf_creds", "server.leaf_ca":
+		put(tree, "server.leaf", "h:1")
+	case "server.leaf_cert":
+		put(tree, "server.leaf", "h:1")
+		put(tree, "server.leaf_key", "a.conf")
+	case "server.leaf_key":
+		put(tree, "server.leaf", "h:1")
+		put(tree, "server.leaf_cert", "a.conf")
+	default:
+		return false
 	}
+	return true
 }
 
 // Every key arrives from a file of every format.
@@ -144,7 +161,7 @@ func TestPrecedence(t *testing.T) {
 	for _, k := range globalKeys() {
 		v := othersOf(t, k)
 		tree := map[string]any{}
-		friends(tree, k.name)
+		needy := friends(tree, k.name)
 		put(tree, k.name, native(t, k.kind, split(k.kind, v[0])))
 		src, err := encoders()["d.json"](tree)
 		if err != nil {
@@ -173,7 +190,7 @@ func TestPrecedence(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", k.name, got, want)
 			}
 		}
-		if k.name != "server.account" { // which needs the file
+		if !needy {
 			c := load(t, Options{Env: env}, flag)
 			if got := text(k, k.global(c)); got != canonical(t, k, v[2]) {
 				t.Errorf("%s without a file: got %q, want %q", k.name, got, v[2])

@@ -138,6 +138,16 @@ func TestLoadRefusesYAML(t *testing.T) {
 		{"system prefix", "prefix: $JS\n", []string{`d.yaml:1: prefix: "$JS" must not begin with $ or _, which are NATS's own`}},
 		{"inbox prefix", "prefix: _INBOX.a\n", []string{`d.yaml:1: prefix: "_INBOX.a" must not begin with $ or _, which are NATS's own`}},
 		{"account of nothing", "server: {account: A}\n", []string{"d.yaml:1: server.account: needs server.config, which defines the accounts"}},
+		{"a server to join, and one to be", "server: {leaf: 'h:1', listen: '127.0.0.1:1', account: A}\n", []string{
+			"d.yaml:1: server.listen: is about the server inside, and server.leaf joins another one",
+			"d.yaml:1: server.account: is about the server inside, and server.leaf joins another one",
+		}},
+		{"credentials for nobody", "server: {leaf_creds: d.yaml}\n", []string{"d.yaml:1: server.leaf_creds: needs server.leaf, the server it is for"}},
+		{"certificate without key", "server: {leaf: 'h:1', leaf_cert: d.yaml}\n", []string{"d.yaml:1: server.leaf_cert: needs server.leaf_key"}},
+		{"missing credentials", "server: {leaf: 'h:1', leaf_creds: no.creds}\n", []string{`d.yaml:1: server.leaf_creds: "no.creds": no such file or directory`}},
+		{"leaf of another protocol", "server: {leaf: 'ws://u:secret@h:1'}\n", []string{"d.yaml:1: server.leaf: begins with something else than nats://, nats-leaf:// or tls://"}},
+		{"leaf without host", "server: {leaf: 'nats://u:secret@'}\n", []string{"d.yaml:1: server.leaf: is not an address such as nats://user:password@host:7422"}},
+		{"leaf with NUL", "server: {leaf: \"nats://u:sec\\0ret@h\"}\n", []string{"d.yaml:1: server.leaf: is not an address such as nats://user:password@host:7422"}},
 		{"missing nats-server file", "server: {config: no.conf}\n", []string{`d.yaml:1: server.config: "no.conf": no such file or directory`}},
 		{"folder as nats-server file", "server: {config: .}\n", []string{`d.yaml:1: server.config: "." is a folder`}},
 

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"dsend/bridge/leaf"
 	"dsend/durable/queue"
 )
 
@@ -100,4 +101,18 @@ func account(text string) error {
 		return fmt.Errorf("%s is not the name of an account", quote(text))
 	}
 	return nil
+}
+
+// leafPorts are addresses of leafnode ports. What is said against them does not
+// repeat them: there may be a password in them.
+func leafPorts() element[string] {
+	e := words("addresses", anything)
+	e.parse = func(text string) (string, error) {
+		if text == "" {
+			return "", nil
+		}
+		_, err := leaf.URLs(text)
+		return text, err
+	}
+	return e
 }

@@ -2,6 +2,7 @@
 // to it as users do, and break it.
 //
 //	test ──► server    the process: start, stop, kill -9, start again on its folder and port
+//	     ──► hub       a stock nats-server that dsend is attached to, or a cluster of them
 //	     ──► client    a NATS connection: publish, pull, work, answer; the API
 //	     ──► ledger    what was promised to the clients, to be compared with what is there
 //	     ──► strace    counts system calls, makes the disk slow, kills at the next sync

@@ -42,12 +42,17 @@ var clients atomic.Int64
 // sends while the server is away fails at once.
 func (s *server) connect(t testing.TB, more ...nats.Option) *client {
 	t.Helper()
+	return connectTo(t, s.url(), more...)
+}
+
+func connectTo(t testing.TB, url string, more ...nats.Option) *client {
+	t.Helper()
 	options := append([]nats.Option{
 		nats.CustomInboxPrefix(fmt.Sprintf("_INBOX.client%d", clients.Add(1))),
 		nats.MaxReconnects(-1), nats.ReconnectWait(10 * time.Millisecond), nats.ReconnectJitter(10*time.Millisecond, 0),
 		nats.ReconnectBufSize(-1), nats.Timeout(patience), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 	}, more...)
-	nc, err := nats.Connect(s.url(), options...)
+	nc, err := nats.Connect(url, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ type setup struct {
 	args   []string // more flags
 	env    []string
 	listen string // host:port; empty is a port the harness picks
+	hubs   []*hub // servers to join by their leafnode ports; none is the one inside
 }
 
 // server is a data folder and an address, and the process that serves them now.
@@ -30,7 +31,8 @@ type server struct {
 	file string // configuration
 	args []string
 	env  []string
-	addr string
+	hubs []*hub
+	addr string // empty with hubs
 	web  string // host:port of health and metrics
 	*process
 	runs     []*process
@@ -40,11 +42,14 @@ type server struct {
 // newServer prepares a server without starting it.
 func newServer(t testing.TB, s setup) *server {
 	t.Helper()
-	v := &server{t: t, dir: s.dir, args: s.args, env: s.env, addr: s.listen}
+	v := &server{t: t, dir: s.dir, args: s.args, env: s.env, addr: s.listen, hubs: s.hubs}
 	if v.dir == "" {
 		v.dir = filepath.Join(t.TempDir(), "data")
 	}
-	if v.addr == "" {
+	switch {
+	case len(v.hubs) > 0:
+		v.env = append(v.env, "DSEND_SERVER_LEAF="+leafURLs(v.hubs))
+	case v.addr == "":
 		v.addr = pickAddr()
 	}
 	v.web = pickAddr()
@@ -79,7 +84,10 @@ func (s *server) configure(yaml string) {
 
 // flags are the arguments of dsend serve.
 func (s *server) flags() []string {
-	args := []string{"serve", "--data", s.dir, "--listen", s.addr, "--http", s.web}
+	args := []string{"serve", "--data", s.dir, "--http", s.web}
+	if len(s.hubs) == 0 {
+		args = append(args, "--listen", s.addr)
+	}
 	if s.file != "" {
 		args = append(args, "--file", s.file)
 	}
@@ -105,7 +113,10 @@ func (s *server) start() {
 				s.t.Fatalf("the server does not start (exit code %d):\n%s", s.cmd.ProcessState.ExitCode(), s.err.last(60))
 			}
 			if !again { // somebody else was quicker
-				s.addr, s.web = pickAddr(), pickAddr()
+				s.web = pickAddr()
+				if s.addr != "" {
+					s.addr = pickAddr()
+				}
 			}
 		case <-time.After(patience):
 			s.t.Fatalf("the server is not ready after %s:\n%s", patience, s.err.last(60))
@@ -189,7 +200,12 @@ func (s *server) signal(sig syscall.Signal) {
 
 func (s *server) pid() int { return s.cmd.Process.Pid }
 
-func (s *server) url() string { return "nats://" + s.addr }
+func (s *server) url() string {
+	if len(s.hubs) > 0 {
+		return clientURLs(s.hubs)
+	}
+	return "nats://" + s.addr
+}
 
 // pickAddr picks a port below those that connections get for themselves: a
 // client that keeps dialling a dead server could otherwise get the server's own
