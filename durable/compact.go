@@ -23,6 +23,7 @@ type task struct {
 // clean has the oldest generation compacted if the log has grown too large.
 // Called by the loop.
 func (s *Store) clean(doubt bool) {
+	s.usage.room = s.free.Load()
 	if p, want := s.usage.start(doubt); want {
 		s.sweep <- task{p, s.usage.carrySize()} // has room: only one is at work
 	}

@@ -46,6 +46,15 @@ type Observer interface {
 	Commit(ops, bytes int, sync time.Duration)
 }
 
+// Ballast is a file that holds room on the disk, to be given back when others
+// have filled it. Nothing durable depends on it.
+type Ballast interface {
+	Size() int64 // bytes
+	Held() bool
+	Take() error
+	Give() error
+}
+
 // Config is what a Store needs.
 type Config struct {
 	Queue       queue.Config
@@ -55,7 +64,8 @@ type Config struct {
 	AckInterval time.Duration // longest wait of a record nobody waits for; 0 is none
 	Cache       int64         // bytes of recent commits kept in memory; the newest one always is
 	MaxWaiting  int64         // bytes of publishes that may wait for the disk; 0 is 64 MiB
-	Reserve     uint64        // bytes of disk below which publishes are refused
+	Reserve     uint64        // bytes of disk, with the ballast, below which publishes are refused
+	Ballast     Ballast       // nil is none
 	Slack       int64         // bytes that the log may have beside twice what it needs; 0 is 56 MiB
 }
 

@@ -48,7 +48,12 @@
 //	                         the store goes on.
 //	compaction failed        the same: the log would grow until the disk is full
 //	too much waits           Submit returns ErrBusy for publishes; nothing else is refused
-//	disk nearly full         publishes are refused by the State (Space) until room is back
+//	disk nearly full         publishes are refused by the State (Space) until room is back;
+//	                         garbage is given back by compaction long before the log is
+//	                         twice its need. When others fill the disk all the same, the
+//	                         ballast is given back, for acks, deaths and compaction
+//	disk full                a write fails, see above. The next start gives the ballast back
+//	                         before it writes
 //	a log that is not whole  Open refuses it, with a sentence
 //
 // # Who owns what

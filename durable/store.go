@@ -75,7 +75,7 @@ func Open(log Log, cfg Config) (*Store, error) {
 
 // start starts the three goroutines; loop ends the other two.
 func (s *Store) start() {
-	j := janitor{Store: s}
+	j := janitor{Store: s, ballast: ballast{Ballast: s.cfg.Ballast, logger: s.cfg.Logger}}
 	j.watch() // before the first publish
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stopJanitor = cancel

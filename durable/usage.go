@@ -21,7 +21,8 @@ import (
 //	                          │         └ compaction
 //	                          └ nothing is won
 type usage struct {
-	tight bool // the disk is nearly full: garbage is given back before the log is twice its need
+	tight bool  // the disk is nearly full: garbage is given back before the log is twice its need
+	room  int64 // bytes that the disk has left
 	slack int64
 	parts []part // oldest first; the last one is being written
 	live  int64  // bytes of messages
@@ -106,7 +107,13 @@ func (u *usage) over(needed int64) int64 { return u.bytes - needed - needed*7/8 
 // full: a few generations.
 const tightSlack = 8 << 20
 
-// start gives the generation to compact now, if the log has grown too large.
+// carryRoom is how many bytes the disk must have, beside what is carried, for
+// the commits of the meantime.
+const carryRoom = maxCommit
+
+// start gives the generation to compact now, if the log has grown too large. On
+// a disk that is so full that it could not be carried, it waits until less of it
+// is needed, or others have made room.
 //
 // The rest counts as needed: else the ids of a busy minute, which must be kept
 // for their time, would be carried round and round at the speed of the disk.
@@ -122,6 +129,9 @@ func (u *usage) start(doubt bool) (p part, want bool) {
 		over, slack = u.bytes-needed, min(slack, tightSlack)
 	}
 	if u.busy || len(u.parts) < 2 || over <= slack {
+		return p, false
+	}
+	if oldest := u.parts[0]; u.tight && u.room < oldest.live+oldest.rest+carryRoom {
 		return p, false
 	}
 	u.busy, u.carried, u.found = true, 0, 0

@@ -18,6 +18,7 @@ import (
 	"dsend/bridge/leaf"
 	"dsend/cmd/dsend/config"
 	"dsend/durable"
+	"dsend/durable/ballast"
 	"dsend/durable/queue"
 	"dsend/durable/wal"
 )
@@ -212,6 +213,7 @@ func (n *node) openStore(context.Context) (func() error, error) {
 		AckInterval: n.cfg.Sync.AckInterval,
 		Cache:       n.cfg.Storage.Cache,
 		Reserve:     uint64(n.cfg.Storage.Reserve),
+		Ballast:     ballast.New(filepath.Join(n.cfg.Storage.Dir, "ballast"), ballast.SizeFor(n.cfg.Storage.Reserve)),
 		Slack:       n.cfg.Storage.Slack,
 	})
 	if err != nil {
