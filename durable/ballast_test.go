@@ -2,6 +2,7 @@ package durable
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,17 +13,38 @@ import (
 // weight is a Ballast of 100 bytes that takes its room from a log.
 type weight struct {
 	log   *memLog
+	mu    sync.Mutex
 	is    bool
 	calls int
 	err   error
 }
 
 func (w *weight) Size() int64 { return 100 }
-func (w *weight) Held() bool  { return w.is }
 func (w *weight) Take() error { return w.set(true) }
 func (w *weight) Give() error { return w.set(false) }
 
+func (w *weight) Held() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.is
+}
+
+// obey has it fail with an error, or not.
+func (w *weight) obey(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+}
+
+func (w *weight) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls
+}
+
 func (w *weight) set(held bool) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.calls++
 	if w.err != nil {
 		return w.err
@@ -46,7 +68,7 @@ func TestBallast(t *testing.T) {
 		log.setFree(5000, nil)
 		w := &weight{log: log}
 		s, _ := open(t, log, func(c *Config) { c.Reserve, c.Ballast = 1000, w })
-		if !w.is {
+		if !w.Held() {
 			t.Error("it is not there from the start")
 		}
 		steps := []struct {
@@ -63,12 +85,12 @@ func TestBallast(t *testing.T) {
 			synctest.Wait()
 			r, err := s.Do(t.Context(), publish("body"))
 			must(t, err)
-			if refused := r.Err != nil && r.Err.Code == queue.NoSpace; refused != step.refused || w.is != step.held {
-				t.Errorf("with %d bytes free refused is %t and held is %t", step.free, refused, w.is)
+			if refused := r.Err != nil && r.Err.Code == queue.NoSpace; refused != step.refused || w.Held() != step.held {
+				t.Errorf("with %d bytes free refused is %t and held is %t", step.free, refused, w.Held())
 			}
 		}
-		if w.calls != 3 {
-			t.Errorf("it was moved %d times, not 3", w.calls)
+		if w.count() != 3 {
+			t.Errorf("it was moved %d times, not 3", w.count())
 		}
 	})
 }
@@ -80,10 +102,10 @@ func TestBallastAtStart(t *testing.T) {
 		w := &weight{log: log, is: true}
 		log.setFree(0, nil)
 		early := false
-		log.boundary = func(at string) { early = early || at == "Append" && log.count("Append") > 1 && w.is }
+		log.boundary = func(at string) { early = early || at == "Append" && log.count("Append") > 1 && w.Held() }
 		s, _ := open(t, log, func(c *Config) { c.Reserve, c.Ballast = 1000, w })
 		do(t, s, &queue.Declare{Name: "q", Settings: queue.Defaults()})
-		if w.is || early {
+		if w.Held() || early {
 			t.Error("it is held while the disk is full")
 		}
 	})
@@ -101,7 +123,7 @@ func TestALowDiskIsWatchedClosely(t *testing.T) {
 		log.setFree(50, nil)
 		time.Sleep(lowInterval)
 		synctest.Wait()
-		if w.is {
+		if w.Held() {
 			t.Error("it is held still")
 		}
 		before := log.count("Free")
@@ -124,13 +146,13 @@ func TestBallastFails(t *testing.T) {
 		do(t, s, publish("body"))
 		time.Sleep(10 * spaceInterval)
 		synctest.Wait()
-		if w.calls < 5 {
-			t.Errorf("it was tried %d times", w.calls)
+		if w.count() < 5 {
+			t.Errorf("it was tried %d times", w.count())
 		}
-		w.err = nil
+		w.obey(nil)
 		time.Sleep(spaceInterval)
 		synctest.Wait()
-		if !w.is {
+		if !w.Held() {
 			t.Error("it is not taken when it can be")
 		}
 	})
