@@ -9,6 +9,9 @@ import (
 // answer does what a worker says of a delivery.
 func (s *State) answer(op *Answer, out *Out) Reply {
 	result := s.settled(op, out)
+	if result == ResultLate || result == ResultStale || result == ResultGone {
+		s.holdLate(op, out)
+	}
 	name := ""
 	if q := s.byID[op.QueueID]; q != nil {
 		q.countAnswer(op, result)
@@ -50,6 +53,7 @@ func (s *State) answered(op *Answer) *message {
 
 // settle1 does the answer of the worker that owns the message.
 func (s *State) settle1(m *message, op *Answer, out *Out) Result {
+	s.holdAnswered(m, op, out)
 	f := failure{at: s.now, text: dlq.TrimError(op.Error)}
 	switch op.Verb {
 	case Ack:
@@ -84,6 +88,7 @@ func (s *State) extend(m *message, out *Out) {
 // done.
 func (s *State) lateAck(m *message, op *Answer, out *Out) Result {
 	q, seq, attempt := m.q, m.seq, m.attempt
+	s.holdSuperseded(m)
 	emit(s, out, removeRecord{m.identity()})
 	out.tell(Event{Kind: EventLateAck, At: s.now, Queue: q.name, Seq: seq, Attempt: attempt})
 	return ResultLate
@@ -113,6 +118,7 @@ func (q *queue) countAnswer(op *Answer, result Result) {
 
 // timeout fails a delivery that nobody answered in time.
 func (s *State) timeout(m *message, at int64, out *Out) {
+	s.holdExpired(m, at, out)
 	s.fail(m, failure{outcome: dlq.OutcomeTimeout, at: at, text: "visibility timeout"}, out)
 }
 

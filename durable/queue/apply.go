@@ -84,7 +84,7 @@ func (r queueRecord) apply(s *State, place Place, _ *Out) {
 		s.unname(other) // not by any log of ours; Recovered will say so
 	}
 	q.name, q.source, q.created, q.settings = r.name, r.source, r.created, r.settings
-	q.paused, q.orphan = r.paused, r.orphan
+	q.paused, q.orphan, q.auto = r.paused, r.orphan, r.auto
 	q.relimited()
 	q.next, q.deliveries = max(q.next, r.next), max(q.deliveries, r.deliveries)
 	q.commit = place.Commit

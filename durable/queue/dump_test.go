@@ -44,8 +44,8 @@ func dumpQueue(b *strings.Builder, q *queue, now int64) {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Fprintf(b, "queue %d %s source %d created %d paused %t orphan %t next %d deliveries %d in commit %d\n  %s\n",
-		q.id, q.name, q.source, since(q.created), q.paused, q.orphan, q.next, q.deliveries, q.commit, settings)
+	fmt.Fprintf(b, "queue %d %s source %d created %d paused %t orphan %t next %d deliveries %d visibility %s in commit %d\n  %s\n",
+		q.id, q.name, q.source, since(q.created), q.paused, q.orphan, q.next, q.deliveries, q.timeout(), q.commit, settings)
 	fmt.Fprintf(b, "  ready %d delayed %d in flight %d dead %d letters %d bytes %d\n",
 		q.ready.len(), q.delayed, q.flying, q.dead, q.letters, q.bytes)
 	for m := range q.walk(0) {

@@ -238,7 +238,7 @@ func (s *State) Infos() []Info {
 
 func (q *queue) info() Info {
 	i := Info{
-		Name: q.name, ID: q.id, Settings: q.settings, Source: q.source, Created: q.created,
+		Name: q.name, ID: q.id, Settings: q.settings, Visibility: q.timeout(), Source: q.source, Created: q.created,
 		Paused: q.isPaused(), Orphan: q.orphan,
 		Ready: q.ready.len(), Delayed: q.delayed, InFlight: q.flying, Dead: q.dead, Letters: q.letters,
 		Bytes: q.bytes, LastSeq: q.next - 1, OldestReady: q.ready.oldest(), Deliveries: q.deliveries,

@@ -54,7 +54,7 @@ func (s *State) create(name string, settings Settings, source Source, out *Out) 
 func (q *queue) record() queueRecord {
 	return queueRecord{
 		id: q.id, name: q.name, source: q.source, created: q.created, paused: q.paused, orphan: q.orphan,
-		next: q.next, deliveries: q.deliveries, settings: q.settings,
+		next: q.next, deliveries: q.deliveries, settings: q.settings, auto: q.auto,
 	}
 }
 
@@ -114,6 +114,9 @@ func (s *State) update(q *queue, op *Declare, out *Out) int {
 	before := q.settings
 	r := q.record()
 	r.settings, r.source, r.orphan = op.Settings, op.Source, false
+	if !op.Settings.VisibilityAuto {
+		r.auto = 0
+	}
 	emit(s, out, r)
 	out.Changed = append(out.Changed, q.name)
 	out.tell(Event{Kind: EventUpdated, At: s.now, Queue: q.name})

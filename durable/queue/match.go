@@ -108,7 +108,9 @@ func (s *State) deliver(q *queue, h head, to hand, out *Out) *message {
 		at: s.now, deadline: s.now + int64(visibility), holder: to,
 	})
 	q.totals.Delivered++
-	return q.all.get(h.seq)
+	m := q.all.get(h.seq)
+	m.begin()
+	return m
 }
 
 // delivery is what is said of a message that was just handed out.

@@ -279,7 +279,16 @@ func (q *mQueue) timeout(x *mMessage) int64 {
 	if x.visibility > 0 {
 		return int64(x.visibility)
 	}
-	return int64(q.settings.VisibilityTimeout)
+	return int64(q.visibility())
+}
+
+// visibility is the queue's own. An automatic one has no room to move here: see
+// auto_test.go.
+func (q *mQueue) visibility() time.Duration {
+	if q.settings.VisibilityAuto {
+		return q.settings.VisibilityMin
+	}
+	return q.settings.VisibilityTimeout
 }
 
 func (m *model) reply(r Reply) { m.replies = append(m.replies, r) }

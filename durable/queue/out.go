@@ -154,10 +154,11 @@ const (
 	EventUpdated
 	EventRemoved
 	EventPurged
+	EventVisibility // the automatic visibility timeout changed
 )
 
 var kindNames = [...]string{"", "retried", "died", "dropped", "replayed", "late_ack",
-	"full", "dlq_full", "paused", "resumed", "created", "updated", "removed", "purged"}
+	"full", "dlq_full", "paused", "resumed", "created", "updated", "removed", "purged", "visibility"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -178,6 +179,8 @@ type Event struct {
 	DLQSeq  uint64
 	Target  string // of replayed
 	NewSeq  uint64
+	From    time.Duration // of visibility
+	To      time.Duration
 	Place   Place // of died: where its body is
 	Size    uint32
 	Letter  *dlq.Letter // of died

@@ -3,6 +3,7 @@ package queue
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 	"unique"
 
 	"dsend/dlq"
@@ -172,6 +173,13 @@ type queueRecord struct {
 	next       uint64 // the next number
 	deliveries uint64
 	settings   Settings
+	auto       time.Duration // the automatic visibility timeout; 0 before it was changed
+}
+
+// queueJSON is what a queue record says in JSON.
+type queueJSON struct {
+	Settings
+	Auto time.Duration `json:"visibility_now,omitempty"`
 }
 
 func (r queueRecord) encode(dst []byte) []byte {
@@ -183,7 +191,7 @@ func (r queueRecord) encode(dst []byte) []byte {
 	dst = appendTime(dst, r.created)
 	dst = appendUint(dst, r.next)
 	dst = appendUint(dst, r.deliveries)
-	settings, err := json.Marshal(r.settings)
+	settings, err := json.Marshal(queueJSON{r.settings, r.auto})
 	if err != nil { // Settings hold nothing that JSON cannot say
 		panic("queue: settings of " + r.name + ": " + err.Error())
 	}
@@ -204,9 +212,11 @@ func decodeQueue(f *fields) (r queueRecord) {
 	if f.err != nil {
 		return r
 	}
-	if err := json.Unmarshal(f.b, &r.settings); err != nil {
+	var kept queueJSON
+	if err := json.Unmarshal(f.b, &kept); err != nil {
 		f.fail(fmt.Errorf("queue: settings of %s: %w", r.name, err))
 	}
+	r.settings, r.auto = kept.Settings, kept.Auto
 	f.b = nil
 	return r
 }

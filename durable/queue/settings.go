@@ -19,6 +19,11 @@ type Settings struct {
 	Subjects []string `json:"subjects,omitempty"`
 	// VisibilityTimeout is how long a delivery may stay unanswered.
 	VisibilityTimeout time.Duration `json:"visibility_timeout"`
+	// VisibilityAuto lets it follow how long workers take, between VisibilityMin
+	// and VisibilityMax; VisibilityTimeout is where it begins.
+	VisibilityAuto bool          `json:"visibility_auto,omitempty"`
+	VisibilityMin  time.Duration `json:"visibility_timeout_min,omitempty"`
+	VisibilityMax  time.Duration `json:"visibility_timeout_max,omitempty"`
 	// MaxHold bounds what "in progress" answers can add up to, counted from
 	// the delivery. 0 is no bound.
 	MaxHold time.Duration `json:"max_hold,omitempty"`
@@ -73,6 +78,8 @@ type DeadLetter struct {
 func Defaults() Settings {
 	return Settings{
 		VisibilityTimeout: 30 * time.Second,
+		VisibilityMin:     5 * time.Second,
+		VisibilityMax:     time.Hour,
 		MaxAttempts:       5,
 		Backoff:           retry.Default(),
 		MaxInFlight:       10_000,
@@ -138,9 +145,13 @@ func (s *Settings) Validate(name string) error {
 	}{
 		{s.VisibilityTimeout <= 0, "visibility_timeout", "must be above 0"},
 		{s.VisibilityTimeout > MaxDelay, "visibility_timeout", "is above 10 years"},
+		{s.VisibilityMin < 0 || s.VisibilityAuto && s.VisibilityMin == 0, "visibility_timeout_min", "must be above 0"},
+		{s.VisibilityMax > MaxDelay, "visibility_timeout_max", "is above 10 years"},
+		{s.VisibilityMax < s.VisibilityMin, "visibility_timeout_max", "is below visibility_timeout_min"},
 		{s.MaxHold < 0, "max_hold", "must not be negative"},
 		{s.MaxHold > MaxDelay, "max_hold", "is above 10 years"},
-		{s.MaxHold > 0 && s.MaxHold < s.VisibilityTimeout, "max_hold", "is below visibility_timeout"},
+		{s.MaxHold > 0 && s.MaxHold < s.VisibilityTimeout && !s.VisibilityAuto, "max_hold", "is below visibility_timeout"},
+		{s.MaxHold > 0 && s.MaxHold < s.VisibilityMax && s.VisibilityAuto, "max_hold", "is below visibility_timeout_max"},
 		{s.MaxAttempts < 0, "max_attempts", "must not be negative (0 is unlimited)"},
 		{s.MaxAttempts > math.MaxInt32, "max_attempts", "is above 2147483647"},
 		{s.MaxInFlight <= 0, "max_in_flight", "must be above 0"},

@@ -104,6 +104,8 @@ type queue struct {
 	dirty  bool
 	spent  []uint64 // waiting messages that a lowered limit left no attempt
 	totals Totals
+	holds  *holds        // what is learned from deliveries; nil before the first
+	auto   time.Duration // the automatic visibility timeout; 0 before it was changed
 
 	consumers map[string]*consumer
 	attempts  int // that a waiting message may have at the most; 0 is no limit
@@ -142,6 +144,7 @@ type message struct {
 	phase    phase
 	priority uint8
 	doom     dlq.Reason
+	hold     hold
 
 	handed int64  // when it was handed out last
 	holder hand   // to whom
@@ -226,7 +229,7 @@ func (q *queue) visibility(to hand) time.Duration {
 	if c := q.via(to); c != nil && c.settings.VisibilityTimeout > 0 {
 		return c.settings.VisibilityTimeout
 	}
-	return q.settings.VisibilityTimeout
+	return q.timeout()
 }
 
 // delay is how long a failed attempt waits that asks for nothing.

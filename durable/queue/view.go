@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"time"
+
 	"dsend/dlq"
 )
 
@@ -25,10 +27,13 @@ type Info struct {
 	Name     string
 	ID       uint32
 	Settings Settings
-	Source   Source
-	Created  int64
-	Paused   bool // by an operator or the settings
-	Orphan   bool // taken out of the configuration file
+	// Visibility is the visibility timeout in force: that of the settings, or
+	// where the automatic one is now.
+	Visibility time.Duration
+	Source     Source
+	Created    int64
+	Paused     bool // by an operator or the settings
+	Orphan     bool // taken out of the configuration file
 
 	Ready, Delayed, InFlight int64
 	Dead                     int64 // of this queue, in its dead-letter queue

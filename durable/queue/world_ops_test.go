@@ -176,6 +176,8 @@ func (w *world) declare(c choice) Op {
 	name := pick(c, queueNames...)
 	s := w.cfg.Defaults
 	s.VisibilityTimeout = time.Duration(1+c.n(4)) * time.Second
+	s.VisibilityMin = time.Duration(1+c.n(4)) * time.Second
+	s.VisibilityAuto, s.VisibilityMax = c.n(6) == 0, s.VisibilityMin
 	s.MaxHold = pick(c, 0, 0, 5*time.Second)
 	s.MaxAttempts = c.n(4)
 	s.MaxInFlight = pick(c, 1, 2, 3, 100)

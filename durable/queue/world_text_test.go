@@ -98,7 +98,7 @@ func face(i Info) Info {
 // info is what the model says of a queue.
 func (m *model) info(q *mQueue) Info {
 	i := Info{
-		Name: q.name, Source: q.source, Paused: q.paused || q.settings.Paused, Orphan: q.orphan,
+		Name: q.name, Visibility: q.visibility(), Source: q.source, Paused: q.paused || q.settings.Paused, Orphan: q.orphan,
 		Ready: q.count(phaseReady), Delayed: q.count(phaseDelayed), InFlight: q.count(phaseInFlight),
 		Bytes: q.bytes(), LastSeq: q.next - 1, Deliveries: q.deliveries, Totals: q.totals,
 	}
