@@ -5,7 +5,8 @@ import "time"
 // curve tells how many deliveries are held for longer than a time: it is a
 // product-limit estimate (Kaplan and Meier, 1958). A hold of which only a lower
 // bound is known counts up to there, and then like those that are known to be
-// longer.
+// longer. Where none is, nothing is known, and it does not count: a worker that
+// is silent for longer than any that ever answered is dead rather than slow.
 type curve []step
 
 // step is a hold that was seen, and the share of deliveries that are held for
@@ -15,52 +16,63 @@ type step struct {
 	longer float64
 }
 
-func newCurve(windows ...*window) (c curve) {
-	first, end, left := extent(windows)
+// seen is what a curve is made of, by bucket.
+type seen struct {
+	answered, cut *histogram
+	open          map[int]float64 // cut, and counting for less than one each
+}
+
+func newCurve(s seen) (c curve) {
+	left := 0.0
+	for b := range s.answered.end() {
+		left += s.at(b)
+	}
 	longer := 1.0
-	for b := first; b < end; b++ {
-		var answered, cut uint64
-		for _, w := range windows {
-			answered += w.answered.at(b)
-			cut += w.cut.at(b)
-		}
+	for b := range s.answered.end() {
+		answered := float64(s.answered.at(b))
 		if answered > 0 {
-			longer *= 1 - float64(answered)/float64(left)
+			longer *= max(0, 1-answered/left)
 			c = append(c, step{ceiling(b), longer})
 		}
-		left -= answered + cut
+		left -= s.at(b)
 	}
 	return c
 }
 
-// extent is the range of buckets in use, and how many holds are in them.
-func extent(windows []*window) (first, end int, n uint64) {
-	first = bucket(1<<63 - 1)
-	for _, w := range windows {
-		for _, h := range []*histogram{&w.answered, &w.cut} {
-			if len(h.counts) > 0 {
-				first, end = min(first, h.first), max(end, h.end())
-				n += h.total()
-			}
-		}
-	}
-	return first, end, n
+// at is how many holds were seen in a bucket.
+func (s seen) at(b int) float64 {
+	return float64(s.answered.at(b)+s.cut.at(b)) + s.open[b]
 }
 
-// rounding is what a product of shares may be off.
+// seen is everything that counts.
+func (e *Estimator) seen() seen {
+	s := seen{&histogram{}, &histogram{}, map[int]float64{}}
+	for _, w := range []*window{&e.before, &e.recent} {
+		s.answered.merge(&w.answered)
+		s.cut.merge(&w.cut)
+	}
+	credit := e.credit()
+	for _, o := range e.open {
+		if o.lost {
+			continue
+		}
+		s.open[bucket(o.hold(o.Deadline))] += credit * float64(o.stands)
+	}
+	return s
+}
+
+// rounding is what sums and products of shares may be off.
 const rounding = 1e-9
 
-// below gives the hold that only a share of deliveries exceeds. Where too
-// little is known of long holds to tell, it is the longest that was seen, and
-// known is false.
-func (c curve) below(share float64) (hold time.Duration, known bool) {
+// exceeded gives the hold that only a share of deliveries exceeds: the longest,
+// if that is more than is known, and 0 if nothing is.
+func (c curve) exceeded(share float64) (hold time.Duration) {
 	for _, s := range c {
-		if s.longer <= share+rounding {
-			return s.hold, true
+		if hold = s.hold; s.longer <= share+rounding {
+			break
 		}
-		hold = s.hold
 	}
-	return hold, false
+	return hold
 }
 
 // above is the share of deliveries that are held for longer than a time.

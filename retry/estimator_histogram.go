@@ -15,20 +15,28 @@ type histogram struct {
 	counts []uint32
 }
 
-// add counts a duration once more. A full bucket stays full.
-func (h *histogram) add(d time.Duration) {
+// add counts a duration n times more. A full bucket stays full.
+func (h *histogram) add(d time.Duration, n uint64) {
 	b := bucket(d)
 	h.reach(b)
-	if c := &h.counts[b-h.first]; *c < math.MaxUint32 {
-		*c++
+	h.raise(b, n)
+}
+
+// merge adds what another histogram has counted.
+func (h *histogram) merge(o *histogram) {
+	if len(o.counts) == 0 {
+		return
+	}
+	h.reach(o.first)
+	h.reach(o.end() - 1)
+	for i, n := range o.counts {
+		h.raise(o.first+i, uint64(n))
 	}
 }
 
-// remove takes back an add of the same duration.
-func (h *histogram) remove(d time.Duration) {
-	if b := bucket(d); h.at(b) > 0 {
-		h.counts[b-h.first]--
-	}
+func (h *histogram) raise(b int, n uint64) {
+	c := &h.counts[b-h.first]
+	*c += uint32(min(n, uint64(math.MaxUint32-*c)))
 }
 
 // reach makes room for a bucket.

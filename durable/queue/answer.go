@@ -88,7 +88,6 @@ func (s *State) extend(m *message, out *Out) {
 // done.
 func (s *State) lateAck(m *message, op *Answer, out *Out) Result {
 	q, seq, attempt := m.q, m.seq, m.attempt
-	s.holdSuperseded(m)
 	emit(s, out, removeRecord{m.identity()})
 	out.tell(Event{Kind: EventLateAck, At: s.now, Queue: q.name, Seq: seq, Attempt: attempt})
 	return ResultLate
@@ -118,7 +117,7 @@ func (q *queue) countAnswer(op *Answer, result Result) {
 
 // timeout fails a delivery that nobody answered in time.
 func (s *State) timeout(m *message, at int64, out *Out) {
-	s.holdExpired(m, at, out)
+	s.holdExpired(m, at)
 	s.fail(m, failure{outcome: dlq.OutcomeTimeout, at: at, text: "visibility timeout"}, out)
 }
 

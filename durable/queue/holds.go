@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"dsend/dlq"
 	"dsend/retry"
 )
 
@@ -13,11 +14,16 @@ type hold struct {
 	spoke   uint32 // when its worker said that it is still working, ms after it was handed out
 	silence uint32 // the longest silence before that, in ms
 	counts  bool   // it was handed out by this process, with the queue's own timeout
+	again   bool   // the attempt before was not answered in time: its worker may be at it too
 }
 
 // begin is called when a message was handed out.
 func (m *message) begin() {
-	m.hold = hold{counts: m.more == nil || m.more.visibility == 0}
+	last, _ := m.history().Last()
+	m.hold = hold{
+		counts: m.more == nil || m.more.visibility == 0,
+		again:  last.Outcome == dlq.OutcomeTimeout,
+	}
 }
 
 // progress notes that the worker said that it is still working.
@@ -42,7 +48,7 @@ func (m *message) held(at int64) time.Duration {
 func (m *message) open(deadline int64) retry.Open {
 	return retry.Open{
 		Delivery: m.delivery, Spoke: m.heard(), Deadline: deadline,
-		Silence: time.Duration(m.hold.silence) * time.Millisecond,
+		Silence: time.Duration(m.hold.silence) * time.Millisecond, Again: m.hold.again,
 	}
 }
 
@@ -81,7 +87,7 @@ func (s *State) holdAnswered(m *message, op *Answer, out *Out) {
 	case !m.hold.counts:
 	case op.Verb == InProgress:
 		m.progress(s.now)
-	case !op.Uncounted: // else it was not worked on
+	case !op.Uncounted && !m.hold.again: // else it was not worked on, or not by this worker alone
 		q := m.q
 		q.learns(s.now).Answered(m.held(s.now), s.now)
 		s.review(q, out)
@@ -89,26 +95,16 @@ func (s *State) holdAnswered(m *message, op *Answer, out *Out) {
 }
 
 // holdExpired is called before a delivery fails that nobody answered in time.
-func (s *State) holdExpired(m *message, at int64, out *Out) {
+func (s *State) holdExpired(m *message, at int64) {
 	if m.hold.counts {
 		m.q.learns(s.now).Expired(m.open(at), m.attended(), s.now)
-		s.review(m.q, out)
 	}
 }
 
 // holdCut is called before a delivery fails whose worker is gone.
-func (s *State) holdCut(m *message, out *Out) {
-	if m.hold.counts {
+func (s *State) holdCut(m *message) {
+	if m.hold.counts && !m.hold.again {
 		m.q.learns(s.now).Cut(m.held(s.now), s.now)
-		s.review(m.q, out)
-	}
-}
-
-// holdSuperseded is called before a message is completed by an earlier
-// delivery, maybe while another worker has it.
-func (s *State) holdSuperseded(m *message) {
-	if m.phase == phaseInFlight && m.hold.counts {
-		m.q.learns(s.now).Superseded(m.open(m.turn.At()), s.now)
 	}
 }
 

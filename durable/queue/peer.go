@@ -113,7 +113,7 @@ func (p *peer) ring(s *State, out *Out) {
 		return cmp.Or(cmp.Compare(a.q.id, b.q.id), cmp.Compare(a.seq, b.seq))
 	})
 	for _, m := range held {
-		s.holdCut(m, out)
+		s.holdCut(m)
 		s.fail(m, failure{outcome: dlq.OutcomeGone, at: s.now, text: "worker gone"}, out)
 	}
 }

@@ -23,7 +23,9 @@ func TestSettingsAreProven(t *testing.T) {
 		{"", func(s *Settings) { s.DeadLetter = DeadLetter{Enabled: false, Queue: "q"} }},
 		{"visibility_timeout", func(s *Settings) { s.VisibilityTimeout = 0 }},
 		{"visibility_timeout", func(s *Settings) { s.VisibilityTimeout = MaxDelay + 1 }},
-		{"", func(s *Settings) { s.VisibilityAuto, s.VisibilityTimeout, s.VisibilityMin = true, time.Second, time.Minute }},
+		{"", func(s *Settings) {
+			s.VisibilityAuto, s.VisibilityTimeout, s.VisibilityMin = true, time.Second, time.Minute
+		}},
 		{"", func(s *Settings) { s.VisibilityAuto, s.MaxHold = true, time.Hour }},
 		{"", func(s *Settings) { s.VisibilityMin, s.VisibilityMax = 0, 0 }}, // of an older log
 		{"visibility_timeout", func(s *Settings) { s.VisibilityAuto, s.VisibilityTimeout = true, 0 }},

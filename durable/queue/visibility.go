@@ -24,8 +24,9 @@ func (s *Settings) visibilityRange() retry.Range {
 // reviewEvery is how often an automatic timeout is looked at, at the most.
 const reviewEvery = 5 * time.Second
 
-// review lets an automatic timeout follow what was learned. It is looked at only
-// when something was learned, so that no queue needs a clock for it.
+// review lets an automatic timeout follow what was learned. It is looked at when
+// an answer has told how long something takes, so that no queue needs a clock
+// for it.
 func (s *State) review(q *queue, out *Out) {
 	h := q.holds
 	if !q.settings.VisibilityAuto || s.now < h.review {
