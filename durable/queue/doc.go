@@ -49,6 +49,10 @@
 // last commit is over with the next Tick. Also who holds what: windows of push
 // groups are as full as before, and Holders names the peers to be asked for.
 //
+// Not what was learned of how long deliveries stay unanswered (Advice): an
+// automatic visibility timeout stays where it was and learns anew. That value
+// survives, as part of the queue's record, and so each of its changes is one.
+//
 // Not the clients: pulls are gone, groups have no members, and no peer is known
 // to be there or away, until Pull, Members and Peer say so. Space and Stop are
 // to be told again.
