@@ -17,7 +17,11 @@ type disk struct {
 }
 
 // newDisk makes a disk. Only root can.
-func newDisk(t testing.TB) *disk {
+func newDisk(t testing.TB) *disk { return newDiskOf(t, "256M") }
+
+// newDiskOf makes a disk of a size. Nothing of it is kept for root, who is not to
+// find room where others would not.
+func newDiskOf(t testing.TB, size string) *disk {
 	t.Helper()
 	_, noTool := exec.LookPath("mkfs.ext4")
 	_, noLoop := os.Stat("/dev/loop-control")
@@ -26,8 +30,8 @@ func newDisk(t testing.TB) *disk {
 	if err := os.Mkdir(d.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	d.run("truncate", "-s", "256M", d.image)
-	d.run("mkfs.ext4", "-q", d.image)
+	d.run("truncate", "-s", size, d.image)
+	d.run("mkfs.ext4", "-q", "-m", "0", d.image)
 	d.mount()
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", d.dir).Run() })
 	return d
