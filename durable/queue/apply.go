@@ -13,12 +13,19 @@ import (
 // given in order, and Recovered is called after the last.
 func (s *State) Recover(commit uint64, data []byte, out *Out) error {
 	s.commit = commit
+	return eachRecord(data, func(offset, size int, kind byte, body []byte) error {
+		return s.redo(kind, body, size, Place{commit, uint32(offset)}, out)
+	})
+}
+
+// eachRecord calls fn for each record in the data of a commit.
+func eachRecord(data []byte, fn func(offset, size int, kind byte, body []byte) error) error {
 	for offset := 0; offset < len(data); {
 		kind, body, size, err := split(data[offset:])
-		if err != nil {
-			return fmt.Errorf("record at byte %d: %w", offset, err)
+		if err == nil {
+			err = fn(offset, size, kind, body)
 		}
-		if err := s.redo(kind, body, size, Place{commit, uint32(offset)}, out); err != nil {
+		if err != nil {
 			return fmt.Errorf("record at byte %d: %w", offset, err)
 		}
 		offset += size

@@ -97,4 +97,21 @@
 // A record may name a message or a queue that is not known: the log is dropped
 // from the front, and a later record may still speak of what was dropped. Such
 // a record does nothing, except that the numbers in it are never given again.
+//
+// # Lost commits
+//
+// A log that is damaged is recovered by a Salvage, which knows of the commits
+// that are lost. It tells exactly which numbers were given to messages that are
+// nowhere now, and which messages are here that may have been answered in what
+// is lost (Losses), and makes records that mend the State (Mend): nothing that
+// may have been given out, a number, a delivery or a token, is given again.
+// What follows:
+//
+//	a publish is lost          the message is, if nothing else held it; its number is told
+//	an ack, a death is lost    the message is back, and told as doubtful: delivered again,
+//	                           never dropped
+//	both places of a move      the letter stays, since it is the newer
+//	a queue's record is lost   its messages are kept, under the name that a letter tells, or
+//	                           recovered-<number>, with the default settings
+//	settings, ids are lost     the older settings hold; a repeated id is not noticed
 package queue

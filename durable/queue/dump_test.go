@@ -32,13 +32,6 @@ func dump(s *State) string {
 	return b.String()
 }
 
-func (id identity) compare(o identity) int {
-	if id.queue != o.queue {
-		return int(id.queue) - int(o.queue)
-	}
-	return int(id.seq) - int(o.seq)
-}
-
 func dumpQueue(b *strings.Builder, q *queue, now int64) {
 	settings, err := json.Marshal(q.settings)
 	if err != nil {
