@@ -121,11 +121,11 @@ func (s *Survey) fill(l *Log, more [][]byte) error {
 	err := s.Commits(func(commit uint64, data []byte) error {
 		begin(commit)
 		return l.Append(data)
-	}, func(lost Lost) error {
+	}, func(first, last uint64) error {
 		if !begun {
 			return nil
 		}
-		for range lost.Last - lost.First + 1 {
+		for range last - first + 1 {
 			if err := l.Append(nil); err != nil {
 				return err
 			}

@@ -263,13 +263,13 @@ func (s *Survey) tellFront() {
 	s.Places = slices.Insert(s.Places, 0, Place{Damage: d})
 }
 
-// Commits calls whole for each commit that is there, and lost for each row of those that are not, in order. data is
-// valid during the call. An error of either ends it and is returned; *Damage says that the log has changed meanwhile.
-func (s *Survey) Commits(whole func(commit uint64, data []byte) error, lost func(Lost) error) error {
+// Commits calls whole for each commit that is there, and lost for each row of those that are not, first to last, in order.
+// data is valid during the call. An error of either ends it and is returned; *Damage says that the log has changed meanwhile.
+func (s *Survey) Commits(whole func(commit uint64, data []byte) error, lost func(first, last uint64) error) error {
 	gaps := s.Lost
 	for _, r := range s.whole {
 		for len(gaps) > 0 && gaps[0].First < r.from {
-			if err := lost(gaps[0]); err != nil {
+			if err := lost(gaps[0].First, gaps[0].Last); err != nil {
 				return err
 			}
 			gaps = gaps[1:]
@@ -279,7 +279,7 @@ func (s *Survey) Commits(whole func(commit uint64, data []byte) error, lost func
 		}
 	}
 	for _, l := range gaps {
-		if err := lost(l); err != nil {
+		if err := lost(l.First, l.Last); err != nil {
 			return err
 		}
 	}

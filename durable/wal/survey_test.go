@@ -29,11 +29,11 @@ func surveyed(t testing.TB, dir string) (s *Survey, whole map[uint64][]byte) {
 		}
 		whole[commit], next = bytes.Clone(data), commit+1
 		return nil
-	}, func(lost Lost) error {
-		if lost.First != next || lost.Last < lost.First {
-			t.Fatalf("%v lost behind %d", lost, next-1)
+	}, func(first, last uint64) error {
+		if first != next || last < first {
+			t.Fatalf("%d to %d lost behind %d", first, last, next-1)
 		}
-		next = lost.Last + 1
+		next = last + 1
 		return nil
 	}))
 	if next != s.Last+1 && s.First != 0 {
@@ -551,11 +551,11 @@ func FuzzSurvey(f *testing.F) {
 			}
 			next++
 			return nil
-		}, func(l Lost) error {
-			if l.First != next {
-				t.Fatalf("%v lost behind %d", l, next-1)
+		}, func(first, last uint64) error {
+			if first != next {
+				t.Fatalf("%d to %d lost behind %d", first, last, next-1)
 			}
-			next = l.Last + 1
+			next = last + 1
 			return nil
 		}))
 		if len(s.Lost) > 0 && !s.Damaged() {
