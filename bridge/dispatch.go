@@ -10,7 +10,8 @@ import (
 	"dsend/durable/queue"
 )
 
-// dispatch writes what the store says. It belongs to the speaking goroutine.
+// dispatch writes what the store says. It belongs to whoever
+// speaks for the store: one goroutine at a time.
 type dispatch struct {
 	prefix string
 	tokens tokens

@@ -44,6 +44,13 @@ func (c *cache) add(commit uint64, data []byte, messages bool) {
 
 func cost(data []byte) int64 { return int64(cap(data)) + entryCost }
 
+// oldest is the first commit that is kept. Only add changes it.
+func (c *cache) oldest() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.first
+}
+
 // get gives size bytes of a commit; nil if it is not there. They never change.
 func (c *cache) get(commit uint64, off, size uint32) []byte {
 	c.mu.Lock()

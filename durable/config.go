@@ -7,8 +7,8 @@ import (
 	"dsend/durable/queue"
 )
 
-// Speaker says what has become durable. It is called from one goroutine, in
-// the order of the commits.
+// Speaker says what has become durable. It is called by one goroutine at a
+// time, in the order of the commits.
 //
 // It must not wait for the network, nor for the Store (Do, View, Message,
 // Close): all queues would wait with it. Submit does not wait. The slices and

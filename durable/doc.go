@@ -60,7 +60,9 @@
 //
 // The loop owns State, Log.Append and Log.Sync, and the count of what the log
 // still needs. The speaking goroutine reads bodies and calls the Speaker, in
-// the order of the commits. The janitor scans and drops old generations of the
+// the order of the commits. What is brief and in memory, the loop says by
+// itself when the speaking goroutine has nothing to say: waking it would cost a
+// lone publisher more than saying it costs the disk. The janitor scans and drops old generations of the
 // log, and does so only when everything that was said before has been read;
 // what it asks of the loop goes before what has come in. Open starts the three,
 // Close joins them.

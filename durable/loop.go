@@ -194,7 +194,9 @@ func (w *worker) commit() error {
 	}
 	w.since = 0
 	bytes := b.bytes
-	w.speech <- b
+	if err := w.handOver(b); err != nil {
+		return err
+	}
 	w.b = w.fresh()
 	w.release(bytes)
 	w.clean(false)

@@ -14,18 +14,50 @@ const (
 	maxPieceBytes = 1 << 20
 )
 
-// voice is the speaking goroutine's own state.
+// maxBrief is up to how many replies and deliveries the loop says by itself.
+// While it does, the disk rests; what more there is, is said while it works.
+const maxBrief = 64
+
+// voice is the state of who speaks.
 type voice struct {
 	*Store
 	spoken []Spoken // memory
 	told   []Event
 }
 
+// handOver has a commit said. What is brief, and comes when everything before
+// it is said, the loop says by itself: a lone publisher does not wait until the
+// speaking goroutine has woken.
+func (w *worker) handOver(b *batch) error {
+	if w.unsaid.Load() > 0 || !w.brief(b) {
+		w.unsaid.Add(1)
+		w.speech <- b
+		return nil
+	}
+	err := w.voice.say(b)
+	w.recycle(b)
+	return err
+}
+
+// brief tells whether a batch is said quickly: there is little in it, and no
+// body that must be read from the disk.
+func (s *Store) brief(b *batch) bool {
+	if len(b.out.Replies)+len(b.out.Speech) > maxBrief || len(b.out.Events) > 0 {
+		return false
+	}
+	kept := s.cache.oldest()
+	for i := range b.out.Speech {
+		if sp := &b.out.Speech[i]; sp.Status == 0 && sp.Place.Commit < kept {
+			return false
+		}
+	}
+	return true
+}
+
 // speak says what the commits allow, in order, and reads bodies for people in
 // between. After a failure nothing more is said.
 func (s *Store) speak() {
 	defer close(s.silent)
-	v := voice{Store: s}
 	failed := false
 	for {
 		select {
@@ -36,11 +68,13 @@ func (s *Store) speak() {
 			if failed {
 				continue
 			}
-			if err := v.say(b); err != nil {
-				failed = true
+			if err := s.voice.say(b); err != nil {
+				failed = true // and unsaid for ever
 				s.fail(err)
+				continue
 			}
 			s.recycle(b)
+			s.unsaid.Add(-1)
 		case r := <-s.reads:
 			m, err := s.message(r.place, r.size)
 			r.reply <- readResult{m, err}

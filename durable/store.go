@@ -40,6 +40,8 @@ type Store struct {
 	wake    chan struct{}
 
 	speech chan *batch
+	unsaid atomic.Int32 // batches that the speaking goroutine has or will have
+	voice  voice        // the speaking goroutine's; the loop's while nothing is unsaid
 	spare  chan *batch
 	reads  chan read
 	sweep  chan task // to the janitor: the generation to be dropped
@@ -66,6 +68,7 @@ func Open(log Log, cfg Config) (*Store, error) {
 		reads: make(chan read), sweep: make(chan task, 1), looks: make(chan struct{}, 1),
 		ending: make(chan struct{}), silent: make(chan struct{}), done: make(chan struct{}),
 	}
+	s.voice.Store = s
 	if err := s.recover(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

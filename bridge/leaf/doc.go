@@ -36,6 +36,9 @@
 //	  Connected, Disconnected            │ appends
 //	                                  Send, Subscribe, Unsubscribe, Flush: any goroutine
 //
+// While nothing waits in the outbox, what is sent goes to the kernel at once, by whoever sends it and as far as there is
+// room without waiting; the writer takes the rest. Over TLS everything is the writer's.
+//
 // A Conn makes sessions, one after the other; a session is one net.Conn from dialing to its end. Slices in a Msg are
 // pieces of the read buffer and die when Messages returns. Batch is the caller's; Send copies it.
 //

@@ -65,6 +65,7 @@ func (s *session) serve(ctx context.Context) error {
 }
 
 func (s *session) run(ctx context.Context) error {
+	s.out.connect(direct(s.conn))
 	written := make(chan struct{})
 	go func() { defer close(written); s.write() }()
 	defer func() { // also if the handler panics: the process must end with it, not hang
@@ -272,8 +273,11 @@ func (s *session) send(buf []byte) []byte {
 			s.fail(fmt.Errorf("leaf: write: %w", err))
 			return nil
 		}
-		s.out.wrote(n)
 		rest = rest[n:]
+		if len(rest) == 0 {
+			_ = s.conn.SetWriteDeadline(time.Time{}) // else it would end what is written directly, later
+		}
+		s.out.wrote(n)
 	}
 	if cap(buf) > keepBatch && len(buf) < cap(buf)/4 {
 		return nil // the rush is over
