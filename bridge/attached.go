@@ -198,6 +198,10 @@ func (a *Attached) URL() string {
 	return strings.Join(shown, ",")
 }
 
+// JetStream tells that $JS.API is not ours to answer: the server may have a
+// JetStream of its own, now or later.
+func (*Attached) JetStream() bool { return true }
+
 // Close ends the server of our own; the one joined does not mind.
 func (a *Attached) Close() {
 	a.mu.Lock()

@@ -28,6 +28,10 @@ type Config struct {
 	Logger *slog.Logger
 	// Reconnected, if set, is called when a connection was made again.
 	Reconnected func()
+	// API, if set, answers what is asked of the JetStream API but requests for
+	// messages. It is called by the reading goroutine and must not block; the
+	// subject is without the API's prefix, the bytes are its own.
+	API func(subject, reply string, header, body []byte)
 }
 
 // Bridge is the wire between a NATS server and a store. It is the store's
@@ -45,6 +49,7 @@ type Bridge struct {
 	dispatch  dispatch
 	connected bool // there was a connection; of the reading goroutine
 	again     func()
+	api       func(subject, reply string, header, body []byte)
 
 	// Of the reading goroutine:
 	complaints *leaf.Batch // what is refused at once
@@ -56,7 +61,7 @@ var _ durable.Speaker = (*Bridge)(nil)
 
 // New makes a bridge. Nothing runs before Start.
 func New(cfg Config) (*Bridge, error) {
-	b := &Bridge{prefix: cfg.Prefix, log: cfg.Logger, again: cfg.Reconnected, routes: newRoutes(cfg.Prefix)}
+	b := &Bridge{prefix: cfg.Prefix, log: cfg.Logger, again: cfg.Reconnected, api: cfg.API, routes: newRoutes(cfg.Prefix)}
 	b.audience.init(b)
 	cfg.Leaf.Handler = b
 	cfg.Leaf.Logger = cfg.Logger
@@ -85,7 +90,11 @@ func (b *Bridge) Start(ctx context.Context, store Store) error {
 		return err
 	}
 	b.ready.Store(true)
-	for _, subject := range []string{b.prefix + ".publish.>", b.prefix + ".pull.>", ackPrefix + ">"} {
+	subjects := []string{b.prefix + ".publish.>", b.prefix + ".pull.>", ackPrefix + ">"}
+	if b.api != nil {
+		subjects = append(subjects, apiPrefix+">")
+	}
+	for _, subject := range subjects {
 		if err := b.conn.Subscribe(subject); err != nil {
 			return fmt.Errorf("subscribe %s: %w", subject, err)
 		}
@@ -175,6 +184,16 @@ func (b *Bridge) submit(ops []queue.Op) {
 	if err := b.store.Submit(ops, 0); err != nil {
 		b.log.Debug("the store takes nothing any more", "error", err)
 	}
+}
+
+// Respond sends a message to whoever listens, in the order of the calls. It is
+// safe for concurrent use.
+func (b *Bridge) Respond(to string, header, body []byte) error {
+	batch := b.conn.NewBatch()
+	if err := batch.Publish([]byte(to), nil, header, body); err != nil {
+		return err
+	}
+	return b.conn.Send(batch)
 }
 
 // send hands a batch to the connection; what cannot be sent is lost on the

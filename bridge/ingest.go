@@ -3,16 +3,13 @@ package bridge
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"time"
 
 	"dsend/bridge/leaf"
 	"dsend/durable"
 	"dsend/durable/queue"
 )
-
-// pullConsumer is the consumer's name in the reply subject of a pull on
-// Dsend's own subject.
-const pullConsumer = "pull"
 
 // overhead is what the wire adds to a message at most that is delivered: the
 // reply subject and Dsend's headers, in bytes.
@@ -28,7 +25,11 @@ func (b *Bridge) Messages(msgs []leaf.Msg) {
 		case toPublish:
 			in.publish(name, m)
 		case toPull:
-			in.pull(name, m)
+			in.pull(name, queue.PullConsumer, m)
+		case toNext:
+			in.pullVia(name, m)
+		case toAPI:
+			in.api(name, string(m.Reply), bytes.Clone(m.Header), bytes.Clone(m.Payload))
 		case toAnswer:
 			in.answer(m)
 		}
@@ -127,12 +128,18 @@ func (in *intake) complain(to, header, body []byte) {
 	}
 }
 
+// pullVia takes a request of the JetStream API, which names queue and consumer.
+func (in *intake) pullVia(names string, m leaf.Msg) {
+	name, consumer, _ := strings.Cut(names, ".")
+	in.pull(name, consumer, m)
+}
+
 // pull takes a request for messages.
-func (in *intake) pull(name string, m leaf.Msg) {
+func (in *intake) pull(name, consumer string, m leaf.Msg) {
 	if len(m.Reply) == 0 {
 		return // nobody to deliver to
 	}
-	p := &queue.Pull{Queue: name, Consumer: pullConsumer}
+	p := &queue.Pull{Queue: name, Consumer: consumer}
 	in.request(p, m.Reply, m.Payload)
 	if p.Batch > 0 && in.present(p) {
 		in.ops = append(in.ops, p)
@@ -146,7 +153,7 @@ func (in *intake) request(p *queue.Pull, inbox, body []byte) {
 		in.complain(inbox, []byte("NATS/1.0 "+statusText(queue.StatusBadRequest)+" - "+err.Error()+"\r\n\r\n"), nil)
 		return
 	}
-	p.Inbox, p.Overhead = string(inbox), overhead
+	p.Inbox, p.Overhead = string(inbox), overhead+len(p.Consumer)
 }
 
 // present names the client behind a pull; false if nobody listens on its inbox:
@@ -171,18 +178,22 @@ func (in *intake) answer(m leaf.Msg) {
 	next, more := readAnswer(a, d.pushed, m.Header, m.Payload)
 	in.ops = append(in.ops, a)
 	if more {
-		in.next(a, m, next)
+		in.next(a, d, m, next)
 	} else {
 		a.Reply = in.copy(m.Reply)
 	}
 }
 
-// next adds the pull of a +NXT to its ack.
-func (in *intake) next(a *queue.Answer, m leaf.Msg, body []byte) {
+// next adds the pull of a +NXT to its ack. It goes through the consumer that
+// made the delivery.
+func (in *intake) next(a *queue.Answer, d delivery, m leaf.Msg, body []byte) {
 	if len(m.Reply) == 0 {
 		return
 	}
-	p := &queue.Pull{Consumer: pullConsumer}
+	p := &queue.Pull{Consumer: consumerIn(m.Subject)}
+	if d.pushed {
+		p.Consumer = queue.PullConsumer
+	}
 	in.request(p, m.Reply, body)
 	if p.Batch > 0 && in.present(p) {
 		a.Next = p

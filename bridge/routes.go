@@ -10,6 +10,13 @@ import (
 	"dsend/durable/queue"
 )
 
+// apiPrefix is what the subjects of the JetStream API begin with, and nextPrefix
+// those of its requests for messages.
+const (
+	apiPrefix  = "$JS." + Domain + ".API."
+	nextPrefix = apiPrefix + "CONSUMER.MSG.NEXT."
+)
+
 // ackPrefix is what the reply subject of every delivery begins with.
 const ackPrefix = "$JS.ACK." + Domain + "."
 
@@ -20,7 +27,9 @@ const (
 	toNobody target = iota
 	toPublish
 	toPull
+	toNext
 	toAnswer
+	toAPI
 )
 
 // routes says what a subject means.
@@ -40,8 +49,9 @@ func newRoutes(prefix string) *routes {
 	}
 }
 
-// find tells what a message on a subject is for, and for which queue. The
-// queue is empty if no queue captures the subject any more.
+// find tells what a message on a subject is for, and for which queue: empty if
+// no queue captures the subject any more. Of the JetStream API it gives the rest
+// of the subject instead.
 func (r *routes) find(subject []byte) (target, string) {
 	s := string(subject)
 	switch {
@@ -51,6 +61,10 @@ func (r *routes) find(subject []byte) (target, string) {
 		return toPublish, s[len(r.publish):]
 	case strings.HasPrefix(s, r.pull):
 		return toPull, s[len(r.pull):]
+	case strings.HasPrefix(s, nextPrefix):
+		return toNext, s[len(nextPrefix):]
+	case strings.HasPrefix(s, apiPrefix):
+		return toAPI, s[len(apiPrefix):]
 	}
 	return toPublish, r.capturedBy(s)
 }

@@ -37,6 +37,8 @@ type Server struct {
 	login   []nats.Option // how Dsend's own client connection gets in
 	leaf    string        // the leafnode port
 	tls     *tls.Config
+
+	jetStream bool // the server has its own
 }
 
 // startTimeout bounds the start of the server.
@@ -52,6 +54,7 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 	if s.account == "" {
 		s.account = server.DEFAULT_GLOBAL_ACCOUNT
 	}
+	s.jetStream = opts.JetStream
 	if err := s.openDoor(opts); err != nil {
 		return nil, err
 	}
@@ -219,6 +222,9 @@ func (s *Server) Connect(options ...nats.Option) (*nats.Conn, error) {
 
 // URL is where clients connect.
 func (s *Server) URL() string { return s.server.ClientURL() }
+
+// JetStream tells whether the server has a JetStream of its own.
+func (s *Server) JetStream() bool { return s.jetStream }
 
 // Close stops the server and waits for it.
 func (s *Server) Close() {

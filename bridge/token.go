@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"encoding/base64"
@@ -128,6 +129,11 @@ func (t tokens) read(subject []byte) (d delivery, err error) {
 		return delivery{}, errForged
 	}
 	return d, nil
+}
+
+// consumerIn is the consumer in a reply subject that read has proven.
+func consumerIn(subject []byte) string {
+	return string(bytes.Split(subject, []byte{'.'})[atConsumer])
 }
 
 func says(part []byte, v uint64) bool {

@@ -13,15 +13,16 @@ import (
 // The import arrow is the path of a message: strictly one way.
 func TestArrows(t *testing.T) {
 	may := map[string][]string{
-		"dsend/retry":           {},
-		"dsend/dlq":             {},
-		"dsend/durable/queue":   {"dsend/retry", "dsend/dlq"},
-		"dsend/durable/wal":     {},
-		"dsend/durable/ballast": {},
-		"dsend/durable":         {"dsend/durable/queue"},
-		"dsend/bridge/leaf":     {},
-		"dsend/bridge":          {"dsend/bridge/leaf", "dsend/durable", "dsend/durable/queue", "dsend/dlq"},
-		"dsend/bridge/admin":    {"dsend/durable", "dsend/durable/queue", "dsend/dlq", "dsend/retry"},
+		"dsend/retry":            {},
+		"dsend/dlq":              {},
+		"dsend/durable/queue":    {"dsend/retry", "dsend/dlq"},
+		"dsend/durable/wal":      {},
+		"dsend/durable/ballast":  {},
+		"dsend/durable":          {"dsend/durable/queue"},
+		"dsend/bridge/leaf":      {},
+		"dsend/bridge":           {"dsend/bridge/leaf", "dsend/durable", "dsend/durable/queue", "dsend/dlq"},
+		"dsend/bridge/admin":     {"dsend/durable", "dsend/durable/queue", "dsend/dlq", "dsend/retry"},
+		"dsend/bridge/jetstream": {"dsend/durable/queue", "dsend/dlq"},
 	}
 	pure := []string{"dsend/retry", "dsend/dlq", "dsend/durable/queue"}
 	impure := []string{"os", "net", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "sync", "context"}

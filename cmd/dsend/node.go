@@ -15,6 +15,7 @@ import (
 
 	"dsend/bridge"
 	"dsend/bridge/admin"
+	"dsend/bridge/jetstream"
 	"dsend/bridge/leaf"
 	"dsend/cmd/dsend/config"
 	"dsend/durable"
@@ -27,7 +28,8 @@ import (
 //
 //	http ── health, metrics
 //	server ─► bridge ─► store ─► wal
-//	  └─► admin ─────────┘
+//	  │         └─► api ──┤
+//	  └─► admin ──────────┘
 //
 // server is a NATS server inside, or one that somebody else runs.
 type node struct {
@@ -44,6 +46,7 @@ type node struct {
 	bridge  *bridge.Bridge
 	wal     *wal.Log
 	store   *durable.Store
+	api     *jetstream.API
 	broken  chan error // something that runs has failed
 
 	reloading sync.Mutex
@@ -54,6 +57,7 @@ type node struct {
 type wireServer interface {
 	Leaf() leaf.Options
 	Connect(...nats.Option) (*nats.Conn, error)
+	JetStream() bool
 	URL() string
 	Close()
 }
@@ -93,7 +97,7 @@ func (n *node) run(ctx context.Context, ready func(*node)) (err error) {
 			err = errors.Join(err, stop())
 		}
 	}()
-	for _, start := range []box{n.startHTTP, n.startServer, n.makeBridge, n.openStore, n.serveStore, n.startAdmin} {
+	for _, start := range []box{n.startHTTP, n.startServer, n.makeBridge, n.openStore, n.startAPI, n.serveStore, n.openGateway, n.startAdmin} {
 		stop, err := start(ctx)
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 			return nil // asked to stop while starting
@@ -186,7 +190,10 @@ func (n *node) attach() (func() error, error) {
 }
 
 func (n *node) makeBridge(context.Context) (func() error, error) {
-	b, err := bridge.New(bridge.Config{Prefix: n.cfg.Prefix, Leaf: n.server.Leaf(), Logger: n.log, Reconnected: n.metrics.LeafReconnected})
+	b, err := bridge.New(bridge.Config{
+		Prefix: n.cfg.Prefix, Leaf: n.server.Leaf(), Logger: n.log, Reconnected: n.metrics.LeafReconnected,
+		API: func(subject, reply string, header, body []byte) { n.api.Request(subject, reply, header, body) },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -250,6 +257,33 @@ func (n *node) queueConfig(cfg *config.Config) queue.Config {
 
 // maxWaitingPulls bounds the requests that wait on one queue.
 const maxWaitingPulls = 100_000
+
+// startAPI serves the JetStream API, as soon as the bridge brings requests.
+func (n *node) startAPI(context.Context) (func() error, error) {
+	n.api = jetstream.Start(n.store, jetstream.Config{
+		Prefix: n.cfg.Prefix, Domain: bridge.Domain, Respond: n.bridge.Respond,
+		Defaults: n.cfg.Defaults, Reserved: config.Reserved(n.cfg.Prefix), Log: n.log,
+	})
+	return func() error { n.api.Stop(); return nil }, nil
+}
+
+// openGateway lets clients in that set no JetStream domain.
+func (n *node) openGateway(context.Context) (func() error, error) {
+	if n.server.JetStream() {
+		return nothing, nil
+	}
+	nc, err := n.server.Connect(nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		n.log.Warn("JetStream gateway", "error", err)
+	}))
+	if err != nil {
+		return nil, err
+	}
+	if err := jetstream.Gateway(nc, bridge.Domain, n.log); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return func() error { nc.Close(); return nil }, nil
+}
 
 // serveStore declares the queues of the configuration, and only then lets
 // clients in.

@@ -54,6 +54,10 @@ type Settings struct {
 	DeadLetter DeadLetter `json:"dead_letter"`
 	// Paused queues take publishes and answers, and deliver nothing.
 	Paused bool `json:"paused,omitempty"`
+	// Description and Metadata are the words of who made the queue. They are
+	// never changed in place.
+	Description string            `json:"description,omitempty"`
+	Metadata    map[string]string `json:"metadata,omitempty"`
 }
 
 // Push is how deliveries are pushed to workers.

@@ -7,8 +7,8 @@ import (
 	"dsend/durable/queue"
 )
 
-// reserved are the subjects that no queue may capture.
-func reserved(prefix string) []string {
+// Reserved are the subjects that no queue may capture.
+func Reserved(prefix string) []string {
 	return []string{"_INBOX.>", "$SYS.>", "$JS.>", "$SRV.>", prefix + ".>"}
 }
 
@@ -16,7 +16,7 @@ func reserved(prefix string) []string {
 // where they push to.
 func (l *loader) checkSubjects(c *Config) {
 	taken := &subjectTree{}
-	for _, subject := range reserved(c.Prefix) {
+	for _, subject := range Reserved(c.Prefix) {
 		taken.add(subject, "")
 	}
 	for _, q := range l.queues {

@@ -1,0 +1,152 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"dsend/durable/queue"
+)
+
+// Config is what an API is told once.
+type Config struct {
+	// Prefix is that of Dsend's own subjects.
+	Prefix string
+	// Domain is the JetStream domain that the API is at: $JS.<Domain>.API.
+	Domain string
+	// Respond sends an answer: header is a raw block or nil. What it cannot
+	// send is an error.
+	Respond func(to string, header, body []byte) error
+	// Defaults are the settings of a queue that leaves something open.
+	Defaults queue.Settings
+	// Reserved are subjects that no queue may capture.
+	Reserved []string
+	Log      *slog.Logger
+}
+
+const (
+	workers  = 4
+	backlog  = 1024 // requests that may wait
+	patience = 4 * time.Second
+)
+
+// API answers the JetStream API of a store.
+type API struct {
+	cfg   Config
+	store Store
+
+	requests chan request
+	stop     context.CancelFunc // of all requests
+	running  sync.WaitGroup     // the workers
+	mu       sync.RWMutex       // guards closed, and requests beside its close
+	closed   bool
+
+	total, errors atomic.Uint64 // requests, since the start
+}
+
+// request is one request to the API.
+type request struct {
+	subject string // behind the prefix
+	reply   string
+	header  []byte
+	body    []byte
+}
+
+// Start serves a store, until Stop.
+func Start(store Store, cfg Config) *API {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &API{cfg: cfg, store: store, requests: make(chan request, backlog), stop: cancel}
+	for range workers {
+		a.running.Go(func() { a.work(ctx) })
+	}
+	return a
+}
+
+// Request takes a request, whose bytes the caller leaves to it. It never
+// blocks: what there is no room for is answered with an error.
+func (a *API) Request(subject, reply string, header, body []byte) {
+	r := request{subject, reply, header, body}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if a.closed {
+		return
+	}
+	select {
+	case a.requests <- r:
+	default:
+		a.respond(r, answer{err: server.NewJSStreamTooManyRequestsError()})
+	}
+}
+
+// Stop takes no more requests, cuts short those that run, and returns when they
+// are answered.
+func (a *API) Stop() {
+	a.mu.Lock()
+	if !a.closed {
+		a.closed = true
+		close(a.requests)
+	}
+	a.mu.Unlock()
+	a.stop()
+	a.running.Wait()
+}
+
+func (a *API) work(ctx context.Context) {
+	for r := range a.requests {
+		a.serve(ctx, r)
+	}
+}
+
+// serve answers one request: always, and once.
+func (a *API) serve(ctx context.Context, r request) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	e, names := find(r.subject)
+	c := &call{API: a, ctx: ctx, request: r, names: names}
+	body, err := e.handle(c)
+	switch {
+	case err != nil:
+		a.respond(r, answer{kind: e.kind, err: wireError(err)})
+	case body != nil:
+		a.respond(r, answer{kind: e.kind, body: body})
+	}
+}
+
+// answer is what is said to a request: body, or err.
+type answer struct {
+	kind string // of the response
+	body any
+	err  *server.ApiError
+}
+
+func (a *API) respond(r request, with answer) {
+	a.total.Add(1)
+	if with.err != nil {
+		a.errors.Add(1)
+		with.body = server.ApiResponse{Type: with.kind, Error: with.err}
+	}
+	body, err := json.Marshal(with.body)
+	if err != nil { // plain data only
+		panic("jetstream: " + err.Error())
+	}
+	if a.send(r.reply, nil, body) != nil && with.err == nil { // it is too large
+		a.respond(r, answer{kind: with.kind, err: server.NewJSInsufficientResourcesError()})
+	}
+}
+
+// send says something to a client, if it wants to hear it.
+func (a *API) send(to string, header, body []byte) error {
+	if to == "" {
+		return nil
+	}
+	err := a.cfg.Respond(to, header, body)
+	if err != nil {
+		a.cfg.Log.Debug("JetStream answer not sent", "to", to, "error", err)
+	}
+	return err
+}

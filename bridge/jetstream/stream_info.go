@@ -1,0 +1,186 @@
+package jetstream
+
+import (
+	"github.com/nats-io/nats-server/v2/server"
+
+	"dsend/durable/queue"
+)
+
+func (c *call) accountInfo() (any, error) {
+	infos, err := c.store.Infos(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	stats := server.JetStreamAccountStats{
+		Domain: c.cfg.Domain,
+		API:    server.JetStreamAPIStats{Level: apiLevel, Total: c.total.Load(), Errors: c.errors.Load()},
+	}
+	stats.Limits = server.JetStreamAccountLimits{
+		MaxMemory: -1, MaxStore: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1,
+		MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1,
+	}
+	for _, i := range infos {
+		stats.Streams++
+		stats.Consumers += i.Consumers
+		stats.Store += uint64(i.Bytes)
+	}
+	return server.JSApiAccountInfoResponse{
+		ApiResponse: server.ApiResponse{Type: server.JSApiAccountInfoResponseType}, JetStreamAccountStats: &stats,
+	}, nil
+}
+
+// stream gives a queue as a stream.
+func (c *call) stream(name string) (*server.StreamInfo, error) {
+	i, err := c.store.Info(c.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return c.streamOfQueue(&i), nil
+}
+
+func (c *call) streamOfQueue(i *queue.Info) *server.StreamInfo {
+	return &server.StreamInfo{
+		Config: c.streamConfig(i), Created: at(i.Created), State: c.streamState(i), Domain: c.cfg.Domain, TimeStamp: now(),
+	}
+}
+
+func (c *call) streamState(i *queue.Info) server.StreamState {
+	s := server.StreamState{
+		Msgs: uint64(i.Ready + i.Delayed + i.InFlight), Bytes: uint64(i.Bytes),
+		FirstSeq: i.FirstSeq, LastSeq: i.LastSeq, Consumers: i.Consumers,
+	}
+	if s.Msgs == 0 {
+		if i.LastSeq > 0 { // as a stream that was emptied
+			s.FirstSeq = i.LastSeq + 1
+		}
+		return s
+	}
+	s.NumDeleted = int(i.LastSeq - i.FirstSeq + 1 - s.Msgs)
+	s.FirstTime = c.published(i.Name, i.FirstSeq)
+	s.LastTime = c.published(i.Name, i.LastSeq)
+	return s
+}
+
+// maxDetails bounds the sequences and subjects that one answer tells of.
+const maxDetails = 100_000
+
+func (c *call) streamInfo() (any, error) {
+	var req server.JSApiStreamInfoRequest
+	if err := c.decode(&req); err != nil {
+		return nil, err
+	}
+	i, err := c.store.Info(c.ctx, c.names[0])
+	if err != nil {
+		return nil, err
+	}
+	info := c.streamOfQueue(&i)
+	paged := server.ApiPaged{}
+	if req.DeletedDetails {
+		if info.State.Deleted, err = c.deleted(&i); err != nil {
+			return nil, err
+		}
+	}
+	if req.SubjectsFilter != "" {
+		return nil, refuse(server.JSBadRequestErr, "subjects_filter: a queue does not count its subjects")
+	}
+	return server.JSApiStreamInfoResponse{
+		ApiResponse: server.ApiResponse{Type: server.JSApiStreamInfoResponseType}, ApiPaged: paged, StreamInfo: info,
+	}, nil
+}
+
+// deleted are the sequences between the first and the last that are gone.
+func (c *call) deleted(i *queue.Info) ([]uint64, error) {
+	var gone []uint64
+	next := i.FirstSeq
+	for next != 0 && next <= i.LastSeq {
+		entries, err := c.store.List(c.ctx, queue.List{Queue: i.Name, From: next, Limit: listLimit})
+		if err != nil {
+			return nil, err
+		}
+		end := i.LastSeq + 1
+		for _, e := range entries {
+			gone = between(gone, next, e.Seq)
+			next = e.Seq + 1
+		}
+		if len(entries) < listLimit {
+			gone = between(gone, next, end)
+			next = end
+		}
+		if len(gone) >= maxDetails {
+			return gone[:maxDetails], nil
+		}
+	}
+	return gone, nil
+}
+
+// between appends the numbers from a first one on and below an end, as many as
+// may be told.
+func between(list []uint64, from, end uint64) []uint64 {
+	for ; from < end && len(list) < maxDetails; from++ {
+		list = append(list, from)
+	}
+	return list
+}
+
+// listed gives the queues whose subjects a filter overlaps with; an empty one
+// all.
+func (c *call) listed(filter string) ([]queue.Info, error) {
+	infos, err := c.store.Infos(c.ctx)
+	if err != nil || filter == "" {
+		return infos, err
+	}
+	var found []queue.Info
+	for _, i := range infos {
+		if c.captures(&i, filter) {
+			found = append(found, i)
+		}
+	}
+	return found, nil
+}
+
+func (a *API) captures(i *queue.Info, filter string) bool {
+	for _, subject := range append([]string{a.publishSubject(i.Name)}, i.Settings.Subjects...) {
+		if queue.Overlap(subject, filter) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *call) streamList() (any, error) {
+	var req server.JSApiStreamListRequest
+	if err := c.decode(&req); err != nil {
+		return nil, err
+	}
+	infos, err := c.listed(req.Subject)
+	if err != nil {
+		return nil, err
+	}
+	some, paged := page(infos, req.Offset, server.JSApiListLimit)
+	streams := make([]*server.StreamInfo, 0, len(some))
+	for i := range some {
+		streams = append(streams, c.streamOfQueue(&some[i]))
+	}
+	return server.JSApiStreamListResponse{
+		ApiResponse: server.ApiResponse{Type: server.JSApiStreamListResponseType}, ApiPaged: paged, Streams: streams,
+	}, nil
+}
+
+func (c *call) streamNames() (any, error) {
+	var req server.JSApiStreamNamesRequest
+	if err := c.decode(&req); err != nil {
+		return nil, err
+	}
+	infos, err := c.listed(req.Subject)
+	if err != nil {
+		return nil, err
+	}
+	some, paged := page(infos, req.Offset, server.JSApiNamesLimit)
+	names := make([]string, 0, len(some))
+	for _, i := range some {
+		names = append(names, i.Name)
+	}
+	return server.JSApiStreamNamesResponse{
+		ApiResponse: server.ApiResponse{Type: server.JSApiStreamNamesResponseType}, ApiPaged: paged, Streams: names,
+	}, nil
+}
