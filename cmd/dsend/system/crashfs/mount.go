@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -78,7 +79,7 @@ func (m *mount) noPolling() error {
 }
 
 // Unmount takes the disk away. It waits a while for the last files to be closed: the kernel does that a moment after a
-// process has ended.
+// process has ended, and the garbage collector with those that this process has lost after an error.
 func (d *Disk) Unmount() error {
 	m := d.mount
 	if m == nil {
@@ -86,6 +87,7 @@ func (d *Disk) Unmount() error {
 	}
 	err := unix.Unmount(m.dir, 0)
 	for begin := time.Now(); err == unix.EBUSY && time.Since(begin) < 30*time.Second; err = unix.Unmount(m.dir, 0) {
+		runtime.GC()
 		time.Sleep(time.Millisecond)
 	}
 	if err != nil {

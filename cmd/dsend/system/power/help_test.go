@@ -1,0 +1,160 @@
+//go:build linux
+
+package power
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"dsend/cmd/dsend/system/crashfs"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "dsend-power-")
+	if err != nil {
+		panic(err)
+	}
+	workshop = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// workshop is a folder for what all tests share.
+var workshop string
+
+// patience is how long anything may take before a test gives up: a limit for failures, nothing waits for it to pass.
+const patience = 60 * time.Second
+
+// storm tells whether the long form was asked for.
+func storm() bool { return os.Getenv("TEST_STORM") == "1" }
+
+// dice gives a test its random numbers, and logs the seed that repeats them.
+func dice(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("TEST_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("TEST_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("TEST_SEED=%d", seed)
+	h := fnv.New64()
+	_, _ = h.Write([]byte(t.Name()))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// newDisk mounts an empty disk at a folder, until the end of the test.
+func newDisk(t testing.TB, m crashfs.Model, seed uint64) (disk *crashfs.Disk, dir string) {
+	t.Helper()
+	if missing := crashfs.Missing(); missing != "" {
+		if os.Getenv("TEST_REQUIRE_ALL") == "1" {
+			t.Fatal("TEST_REQUIRE_ALL=1, and this is missing: " + missing)
+		}
+		t.Skip("needs: " + missing)
+	}
+	disk, dir = crashfs.New(m, seed), t.TempDir()
+	if err := disk.Mount(dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := disk.Unmount(); err != nil {
+			t.Error(err, disk.Discard())
+		}
+	})
+	return disk, dir
+}
+
+// watched does something that must not stand still. If it does, the test program ends with the stacks of all goroutines.
+func watched(what string, do func()) {
+	alarm := time.AfterFunc(patience, func() {
+		debug.SetTraceback("all")
+		panic(what + " stands still")
+	})
+	defer alarm.Stop()
+	do()
+}
+
+// tally counts what a storm did and found. It may be used from any goroutine.
+type tally struct {
+	mu    sync.Mutex
+	fault string
+	count int // cuts, or errors
+	found verdict
+}
+
+// verdict counts what is wrong.
+type verdict struct{ lost, undone, invented, damaged, failed int }
+
+func (v verdict) bad() bool { return v != verdict{} }
+
+// add counts so many cuts or errors, and what was found after them.
+func (y *tally) add(count int, v verdict) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.count += count
+	y.found.lost += v.lost
+	y.found.undone += v.undone
+	y.found.invented += v.invented
+	y.found.damaged += v.damaged
+	y.found.failed += v.failed
+}
+
+// newTally prints the line of the table at the end of a test, and checks that there was a fault at all.
+func newTally(t testing.TB, fault string) *tally {
+	t.Helper()
+	y := &tally{fault: fault}
+	t.Cleanup(func() {
+		if t.Skipped() {
+			return
+		}
+		fmt.Printf("storm table | %-44s | %6d | %4d | %6d | %8d | %7d | %6d |\n", y.fault, y.count,
+			y.found.lost, y.found.undone, y.found.invented, y.found.damaged, y.found.failed)
+		if y.count == 0 && !t.Failed() {
+			t.Errorf("%s: there was none", y.fault)
+		}
+	})
+	return y
+}
+
+var background = context.Background()
+
+// wipe makes a disk empty, for a life under a model.
+func wipe(t testing.TB, disk *crashfs.Disk, dir string, m crashfs.Model) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "data")), syncFolder(dir), disk.PowerOn(m)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// isDark tells whether the power of a disk was cut.
+func isDark(disk *crashfs.Disk) bool {
+	select {
+	case <-disk.Dark():
+		return true
+	default:
+		return false
+	}
+}
