@@ -38,7 +38,7 @@ func openStore(dir string) (*store, error) {
 	defaults.VisibilityTimeout, defaults.MaxAttempts, defaults.Backoff.Initial = time.Hour, 2, 0
 	s := &store{log: log}
 	s.Store, err = durable.Open(log, durable.Config{
-		Queue: queue.Config{Defaults: defaults, Grace: time.Hour}, Speaker: s, AckInterval: time.Millisecond, Slack: 512,
+		Queue: queue.Config{Defaults: defaults, Grace: time.Hour}, Speaker: s, AckInterval: time.Millisecond, Slack: 1024,
 	})
 	if err != nil {
 		return nil, err
