@@ -56,6 +56,14 @@
 //	                         before it writes
 //	a log that is not whole  Open refuses it, with a sentence
 //
+// # A log that is not open
+//
+// Examine rebuilds the queues from a closed log as a server would, and proves
+// them: the State contradicts itself nowhere, each message is in exactly one
+// state, and its record is where it will be read from. Where commits are lost it
+// says what that means for each queue, and makes the commit that mends it (see
+// queue.Salvage).
+//
 // # Who owns what
 //
 // The loop owns State, Log.Append and Log.Sync, and the count of what the log

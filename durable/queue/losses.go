@@ -8,36 +8,36 @@ import (
 
 // Losses is what a log with lost commits cannot say any more.
 type Losses struct {
-	Commits uint64        // how many were lost
-	Secret  bool          // the store's secret was lost with them
-	Queues  []QueueLosses // those that have any, by name
+	Commits uint64        `json:"commits"` // how many were lost
+	Secret  bool          `json:"secret"`  // the store's secret was lost with them
+	Queues  []QueueLosses `json:"queues"`  // those that have any, by name
 }
 
 // QueueLosses are those of one queue. Numbers that are in none of them are
 // known: these messages are here, or were done.
 type QueueLosses struct {
-	Queue string
+	Queue string `json:"queue"`
 	// Unnamed: nothing says the queue's name and settings any more. Queue is
 	// what it was called in a letter, or a made-up name; it has the defaults.
-	Unnamed bool
+	Unnamed bool `json:"unnamed"`
 	// Removed: another queue of this name was made later, so this one was
 	// removed, and its messages with it.
-	Removed bool
+	Removed bool `json:"removed"`
 	// Lost messages were given these numbers and are nowhere. Those that were
 	// published and done within the lost commits are among them: nothing can
 	// tell.
-	Lost []Range
+	Lost []Range `json:"lost"`
 	// Unsure numbers were given out in lost commits, or before this log begins.
 	// Of these, messages that were not done are lost if they were carried
 	// forward in lost commits.
-	Unsure []Range
+	Unsure []Range `json:"unsure"`
 	// From is the first number that may have been given out in lost commits
 	// without any trace; 0 if there is none: a later record says the number
 	// that came next.
-	From uint64
+	From uint64 `json:"from"`
 	// Doubtful messages are here, but no record behind the lost commits speaks
 	// of them: they may have been answered, or moved, in those.
-	Doubtful []Range
+	Doubtful []Range `json:"doubtful"`
 }
 
 // Range is a row of numbers, and how many messages it is about.

@@ -59,20 +59,47 @@ func (v *Salvage) Mend(key [16]byte, out *Out) {
 // christen is the record of a queue of which there is none any more.
 func (v *Salvage) christen(q *queue) queueRecord {
 	r := q.record()
-	r.name, r.source, r.created, r.settings = v.nameFor(q), FromUse, v.state.now, v.state.cfg.Defaults
+	r.name, r.source, r.created, r.settings = v.name(q), FromUse, v.state.now, v.state.cfg.Defaults
 	return r
 }
 
-// nameFor is what letters say a queue was called, or a made-up name.
-func (v *Salvage) nameFor(q *queue) string {
-	name := v.called[q.id]
-	for n := 1; !ValidName(name) || v.state.byName[name] != nil; n++ {
-		name = fmt.Sprintf("recovered-%d", q.id)
+// name is the name that a queue without one gets: what letters tell, or a
+// made-up one. It stays the same once it was given.
+func (v *Salvage) name(q *queue) string {
+	if v.names == nil {
+		v.names = map[uint32]string{}
+		for _, id := range slices.Sorted(maps.Keys(v.state.byID)) {
+			if v.state.byID[id].name == "" {
+				v.names[id] = v.free(id)
+			}
+		}
+	}
+	return v.names[q.id]
+}
+
+func (v *Salvage) free(id uint32) string {
+	names := slices.Collect(maps.Values(v.names))
+	name := v.told(id)
+	for n := 1; !ValidName(name) || v.state.byName[name] != nil || slices.Contains(names, name); n++ {
+		name = fmt.Sprintf("recovered-%d", id)
 		if n > 1 {
-			name = fmt.Sprintf("recovered-%d-%d", q.id, n)
+			name = fmt.Sprintf("recovered-%d-%d", id, n)
 		}
 	}
 	return name
+}
+
+// told is what letters tell of a queue's name.
+func (v *Salvage) told(id uint32) string {
+	origin, grave := v.graves[id]
+	if v.called[id] != "" || !grave {
+		return v.called[id]
+	}
+	settings := v.state.cfg.Defaults
+	if q := v.state.byID[origin]; q != nil && q.name != "" {
+		settings = q.settings
+	}
+	return settings.DLQName(v.called[origin])
 }
 
 // doubles are the messages that are alive although a letter says that they

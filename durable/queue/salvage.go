@@ -25,6 +25,8 @@ type Salvage struct {
 	traces map[uint32]*trace
 	seen   map[identity]bool // messages that records behind the last lost commit speak of
 	called map[uint32]string // what letters say queues are called
+	graves map[uint32]uint32 // by dead-letter queue, a queue whose letters it has
+	names  map[uint32]string // see name
 }
 
 // trace is what the log says of the numbers of a queue.
@@ -40,7 +42,8 @@ type trace struct {
 // NewSalvage begins with an empty State.
 func NewSalvage(cfg Config) *Salvage {
 	return &Salvage{
-		state: New(cfg), traces: map[uint32]*trace{}, seen: map[identity]bool{}, called: map[uint32]string{},
+		state: New(cfg), traces: map[uint32]*trace{}, seen: map[identity]bool{},
+		called: map[uint32]string{}, graves: map[uint32]uint32{},
 	}
 }
 
@@ -91,7 +94,7 @@ func (v *Salvage) hear(kind byte, body []byte) {
 		v.done(id.queue, 1, id.seq)
 	case kindDie:
 		r := decodeDie(&f)
-		v.called[r.queue] = r.origin
+		v.hearLetter(r.to.queue, r.queue, r.origin)
 		v.hearMove(r.identity, r.to)
 	case kindID:
 		id := decodeIdentity(&f)
@@ -118,8 +121,15 @@ func (v *Salvage) hearMessage(m *Message) {
 	if m.life == nil && m.At >= v.state.now {
 		t.exact, t.current = true, true
 	}
+	if m.life != nil && m.life.letter != nil {
+		v.hearLetter(id.queue, m.life.origin.queue, m.life.letter.OriginQueue)
+	}
 	v.done(id.queue, id.seq, id.seq) // it is here
 	v.see(id)
+}
+
+func (v *Salvage) hearLetter(grave, origin uint32, name string) {
+	v.called[origin], v.graves[grave] = name, origin
 }
 
 // hearAlive: a message was there when this was written.
@@ -211,7 +221,7 @@ func (v *Salvage) Losses() Losses {
 		case ql.Removed:
 			ql.Queue = t.removed
 		case q.name == "":
-			ql.Queue, ql.Unnamed = v.nameFor(q), true
+			ql.Queue, ql.Unnamed = v.name(q), true
 		}
 		if !t.current && !ql.Removed {
 			ql.From = max(q.next, t.next)
