@@ -14,10 +14,11 @@ func (q *queue) timeout() time.Duration {
 	if !s.VisibilityAuto {
 		return s.VisibilityTimeout
 	}
-	return s.visibilityRange().Clamp(cmp.Or(q.auto, s.VisibilityTimeout))
+	return s.VisibilityRange().Clamp(cmp.Or(q.auto, s.VisibilityTimeout))
 }
 
-func (s *Settings) visibilityRange() retry.Range {
+// VisibilityRange is where an automatic visibility timeout may be.
+func (s *Settings) VisibilityRange() retry.Range {
 	return retry.Range{Min: s.VisibilityMin, Max: s.VisibilityMax}
 }
 
@@ -34,7 +35,7 @@ func (s *State) review(q *queue, out *Out) {
 	}
 	h.review = s.now + int64(reviewEvery)
 	was, advised := q.timeout(), h.Advice(s.now).Timeout
-	is := q.settings.visibilityRange().Follow(was, advised, Age(s.now, h.kept))
+	is := q.settings.VisibilityRange().Follow(was, advised, Age(s.now, h.kept))
 	if is == was {
 		return
 	}

@@ -35,7 +35,9 @@ func others() map[string][3]string {
 		"auto_create":       {"true", "false", "true"},
 
 		"subjects":                      {"a.>,B.*", "c", ""},
-		"visibility_timeout":            {"1s", "1h", "1.5s"},
+		"visibility_timeout":            {"1s", "1h", "auto"},
+		"visibility_timeout_min":        {"1s", "10m", "1ms"},
+		"visibility_timeout_max":        {"5m", "24h", "1h30m"},
 		"max_hold":                      {"1m", "2h", "30s"},
 		"max_attempts":                  {"0", "1", "1000000"},
 		"backoff.initial":               {"0s", "2s", "10m"},

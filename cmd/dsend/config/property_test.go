@@ -74,6 +74,11 @@ func drawConfig(t *rapid.T) *Config {
 	names := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9_-]{1,50}`), 0, 4, rapid.ID[string]).Draw(t, "names")
 	for i, name := range names {
 		s := drawSettings(t, name)
+		if s.VisibilityAuto { // what the form has no place for is the defaults'
+			s.VisibilityTimeout = c.Defaults.VisibilityTimeout
+		} else {
+			s.VisibilityMin, s.VisibilityMax = c.Defaults.VisibilityMin, c.Defaults.VisibilityMax
+		}
 		for j := range rapid.IntRange(0, 3).Draw(t, "subjects") {
 			token := rapid.SampledFrom([]string{"*", ">", "Ü", "a"}).Draw(t, "token")
 			s.Subjects = append(s.Subjects, fmt.Sprintf("$q%d.%d.%s", i, j, token))
@@ -91,9 +96,14 @@ func drawConfig(t *rapid.T) *Config {
 
 func drawSettings(t *rapid.T, label string) queue.Settings {
 	s := queue.Defaults()
-	s.VisibilityTimeout = drawDuration(t, 1, queue.MaxDelay, label)
+	if s.VisibilityAuto = rapid.Bool().Draw(t, label); s.VisibilityAuto {
+		s.VisibilityMin = drawDuration(t, 1, queue.MaxDelay, label)
+		s.VisibilityMax = drawDuration(t, s.VisibilityMin, queue.MaxDelay, label)
+	} else {
+		s.VisibilityTimeout = drawDuration(t, 1, queue.MaxDelay, label)
+	}
 	if rapid.Bool().Draw(t, label) {
-		s.MaxHold = drawDuration(t, s.VisibilityTimeout, queue.MaxDelay, label)
+		s.MaxHold = drawDuration(t, longestVisibility(s), queue.MaxDelay, label)
 	}
 	s.MaxAttempts = rapid.IntRange(0, math.MaxInt32).Draw(t, label)
 	s.MaxInFlight = rapid.IntRange(1, 1<<40).Draw(t, label)
@@ -158,7 +168,8 @@ func treeOf(t *rapid.T, c *Config) map[string]any {
 	return tree
 }
 
-// replaced tells whether a key of a backoff is of the form it does not have.
+// replaced tells whether a key is of a form that a backoff or a visibility
+// timeout does not have.
 func replaced(name string, s *queue.Settings) bool {
 	listed := len(s.Backoff.List) > 0
 	switch strings.TrimPrefix(name, "defaults.") {
@@ -166,6 +177,8 @@ func replaced(name string, s *queue.Settings) bool {
 		return !listed
 	case "backoff.initial", "backoff.factor", "backoff.max":
 		return listed
+	case "visibility_timeout_min", "visibility_timeout_max":
+		return !s.VisibilityAuto
 	}
 	return false
 }

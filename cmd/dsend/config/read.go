@@ -177,6 +177,7 @@ func (r *reader) queue(i int, n *node, s scope, taken map[string]int) {
 	r.table(n, tableReader{s, q.label, &q.layer, nil}, "")
 	r.name(&q, name, taken)
 	q.contradictions("", q.label, r.problems)
+	q.boundsWithoutAuto(q.label, r.problems)
 	r.queues = append(r.queues, q)
 }
 

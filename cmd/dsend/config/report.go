@@ -61,7 +61,7 @@ func (c *Config) report(q Queue, holds []string) QueueReport {
 		Name: q.Name, Line: q.Line,
 		Subjects:          append([]string{}, s.Subjects...),
 		PushSubject:       s.Push.Subject,
-		VisibilityTimeout: formatDuration(s.VisibilityTimeout),
+		VisibilityTimeout: shownVisibility(s),
 		Retry:             timetable(s),
 		HoldsDead:         append([]string{}, holds...),
 		Limits:            limits(q),

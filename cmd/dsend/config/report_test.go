@@ -54,6 +54,22 @@ func TestTotalIsABound(t *testing.T) {
 	}
 }
 
+// An automatic timeout is shown with its bounds, and reckoned with at its
+// longest.
+func TestReportOfAnAutomaticTimeout(t *testing.T) {
+	c := load(t, Options{File: write(t, "d.yaml", `
+defaults: {visibility_timeout: 2m, max_attempts: 1}
+queues:
+- name: orders
+  visibility_timeout: auto
+  visibility_timeout_max: 1m
+`)})
+	q := c.Check().Queues[0]
+	if q.VisibilityTimeout != "auto, from 5s to 1m, begins with 1m" || q.Retry.Unanswered != "1m" {
+		t.Errorf("%q, %q", q.VisibilityTimeout, q.Retry.Unanswered)
+	}
+}
+
 const reportSample = `
 defaults: {max_attempts: 3}
 queues:

@@ -99,6 +99,7 @@ func refine(e queue.SettingError) queue.SettingError {
 func putRight(s *queue.Settings, wrong func(key string) bool) {
 	good := queue.Defaults()
 	good.DeadLetter.Enabled = false              // so that no name can be too long
+	good.VisibilityMin = 1                       // so that it is above no maximum
 	good.Backoff.List = make([]time.Duration, 1) // a list stays one
 	for _, k := range queueKeys() {
 		if wrong(k.name) {

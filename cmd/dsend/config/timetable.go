@@ -54,7 +54,7 @@ func timetable(s queue.Settings) Timetable {
 	if attempts > 0 {
 		waiting := total(s.Backoff, attempts-1)
 		t.Waiting = formatLong(waiting)
-		t.Unanswered = formatLong(waiting + float64(attempts)*float64(s.VisibilityTimeout))
+		t.Unanswered = formatLong(waiting + float64(attempts)*float64(longestVisibility(s)))
 	}
 	return t
 }
