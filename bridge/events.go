@@ -24,6 +24,8 @@ type eventJSON struct {
 	Count   int           `json:"count,omitempty"`
 	DLQ     string        `json:"dlq,omitempty"`
 	DLQSeq  uint64        `json:"dlq_seq,omitempty"`
+	From    time.Duration `json:"from_ns,omitempty"`
+	To      time.Duration `json:"to_ns,omitempty"`
 }
 
 // Events tells people what happened: a line in the log, a message for whoever
@@ -47,7 +49,7 @@ func eventBody(e *queue.Event) []byte {
 	j := eventJSON{
 		Type: "dsend.event.v1." + e.Kind.String(), Time: time.Unix(0, e.At).UTC(),
 		Queue: e.Queue, Seq: e.Seq, Attempt: e.Attempt, Delay: e.Delay, Error: e.Error,
-		Count: e.Count, DLQ: e.DLQ, DLQSeq: e.DLQSeq,
+		Count: e.Count, DLQ: e.DLQ, DLQSeq: e.DLQSeq, From: e.From, To: e.To,
 	}
 	if e.Outcome != 0 {
 		j.Outcome = e.Outcome.String()
@@ -99,6 +101,8 @@ func (b *Bridge) note(e *durable.Event) {
 		b.log.Warn("dead-letter queue is full", append(attrs, "dlq", e.DLQ)...)
 	case queue.EventCreated, queue.EventUpdated, queue.EventPaused, queue.EventResumed:
 		b.log.Info("queue "+e.Kind.String(), attrs...)
+	case queue.EventVisibility:
+		b.log.Info("automatic visibility timeout changed", append(attrs, "from", e.From, "to", e.To)...)
 	case queue.EventPurged, queue.EventRemoved:
 		b.log.Info("queue "+e.Kind.String(), append(attrs, "messages", e.Count)...)
 	default:

@@ -17,6 +17,11 @@ func (s *Store) Info(ctx context.Context, name string) (info queue.Info, err err
 	return look(ctx, s, func(state *queue.State) (queue.Info, *queue.Error) { return state.Info(name) })
 }
 
+// Advice gives what a queue's deliveries say of its visibility timeout.
+func (s *Store) Advice(ctx context.Context, name string) (queue.Advice, error) {
+	return look(ctx, s, func(state *queue.State) (queue.Advice, *queue.Error) { return state.Advice(name) })
+}
+
 // List gives a page of messages in order of sequence.
 func (s *Store) List(ctx context.Context, l queue.List) ([]queue.Entry, error) {
 	return look(ctx, s, func(state *queue.State) ([]queue.Entry, *queue.Error) { return state.List(l) })

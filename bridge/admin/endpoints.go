@@ -4,6 +4,7 @@ package admin
 const (
 	QueueLs     = "queue.ls"
 	QueueInfo   = "queue.info"
+	QueueAdvise = "queue.advise"
 	QueuePeek   = "queue.peek"
 	QueuePause  = "queue.pause"
 	QueueResume = "queue.resume"
@@ -25,6 +26,7 @@ func (s *Service) endpoints() []endpoint {
 	return []endpoint{
 		look(QueueLs, "List queues by name", s.queueLs),
 		look(QueueInfo, "Show one queue", s.queueInfo),
+		look(QueueAdvise, "Tell how long deliveries stay unanswered, and what the visibility timeout should be", s.queueAdvise),
 		look(QueuePeek, "Look at the messages of a queue, in order of sequence; nothing changes", s.queuePeek),
 		change(QueuePause, "Stop the deliveries of a queue", s.queuePause),
 		change(QueueResume, "Start the deliveries of a queue again", s.queueResume),

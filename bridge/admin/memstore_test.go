@@ -85,6 +85,16 @@ func (s *memStore) Info(_ context.Context, name string) (queue.Info, error) {
 	return i, s.failed
 }
 
+func (s *memStore) Advice(_ context.Context, name string) (queue.Advice, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, err := s.state.Advice(name)
+	if err != nil {
+		return a, err
+	}
+	return a, s.failed
+}
+
 func (s *memStore) List(_ context.Context, l queue.List) ([]queue.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -110,6 +110,8 @@ func gauges() []perQueue {
 			func(i queue.Info, _ time.Time) float64 { return float64(i.WaitingPulls) }),
 		gauge("workers", "Members of the groups that messages are pushed to.",
 			func(i queue.Info, _ time.Time) float64 { return float64(i.Workers) }),
+		gauge("visibility_timeout_seconds", "The visibility timeout in force, also if it is automatic.",
+			func(i queue.Info, _ time.Time) float64 { return i.Visibility.Seconds() }),
 		gauge("paused", "1 while nothing is delivered on purpose.",
 			func(i queue.Info, _ time.Time) float64 { return truth(i.Paused) }),
 	}

@@ -34,6 +34,8 @@ type Queue struct {
 	WaitingPulls   int           `json:"waiting_pulls"`
 	Workers        int           `json:"workers" about:"members of push groups"`
 
+	VisibilityTimeout time.Duration `json:"visibility_timeout" about:"in force now, also if it is automatic"`
+
 	DeadLetterQueue string   `json:"dead_letter_queue" about:"empty if dead messages are dropped"`
 	Totals          Totals   `json:"totals"`
 	Settings        Settings `json:"settings"`
@@ -68,7 +70,7 @@ func viewQueue(i queue.Info, now time.Time) Queue {
 		Messages: i.Ready + i.Delayed + i.InFlight, Ready: i.Ready, Delayed: i.Delayed, InFlight: i.InFlight,
 		Dead: i.Dead, Letters: i.Letters, Bytes: i.Bytes, FirstSeq: i.FirstSeq, LastSeq: i.LastSeq,
 		OldestReadyAt: clock(i.OldestReady), OldestReadyAge: oldestAge(i, now),
-		WaitingPulls: i.WaitingPulls, Workers: i.Workers,
+		WaitingPulls: i.WaitingPulls, Workers: i.Workers, VisibilityTimeout: i.Visibility,
 		Totals: viewTotals(i.Totals), Settings: viewSettings(i.Settings),
 	}
 	if i.Settings.DeadLetter.Enabled {

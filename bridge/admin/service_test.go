@@ -30,7 +30,7 @@ func TestServiceIsDiscoveredWithSchemas(t *testing.T) {
 		t.Errorf("service %s %s", info.Name, info.Version)
 	}
 	want := []string{
-		"queue.ls", "queue.info", "queue.peek", "queue.pause", "queue.resume", "queue.purge", "queue.rm",
+		"queue.ls", "queue.info", "queue.advise", "queue.peek", "queue.pause", "queue.resume", "queue.purge", "queue.rm",
 		"msg.get", "msg.rm", "msg.kill", "dlq.ls", "dlq.show", "dlq.groups", "dlq.replay", "dlq.purge", "reload",
 	}
 	if len(info.Endpoints) != len(want) {
@@ -84,7 +84,8 @@ func TestSchemaFitsTheAnswer(t *testing.T) {
 	}
 	for endpoint, request := range map[string]string{
 		"queue.ls": ``, "queue.info": `{"queue":"orders"}`, "queue.peek": `{"queue":"orders-dlq"}`,
-		"msg.get": `{"queue":"orders-dlq","seq":1}`, "dlq.ls": `{"queue":"orders"}`, "dlq.show": `{"queue":"orders","seq":1}`,
+		"queue.advise": `{"queue":"orders"}`,
+		"msg.get":      `{"queue":"orders-dlq","seq":1}`, "dlq.ls": `{"queue":"orders"}`, "dlq.show": `{"queue":"orders","seq":1}`,
 		"dlq.groups": `{"queue":"orders"}`, "dlq.replay": `{"queue":"orders","dry_run":true}`,
 	} {
 		var schema struct {

@@ -10,7 +10,10 @@ import (
 // Settings are a queue's settings with every field, also those that are empty.
 type Settings struct {
 	Subjects          []string      `json:"subjects"`
-	VisibilityTimeout time.Duration `json:"visibility_timeout"`
+	VisibilityTimeout time.Duration `json:"visibility_timeout" about:"where it begins, if it is automatic"`
+	VisibilityAuto    bool          `json:"visibility_auto" about:"it follows how long workers take"`
+	VisibilityMin     time.Duration `json:"visibility_timeout_min" about:"of an automatic one"`
+	VisibilityMax     time.Duration `json:"visibility_timeout_max" about:"of an automatic one"`
 	MaxHold           time.Duration `json:"max_hold"`
 	MaxAttempts       int           `json:"max_attempts" about:"0 is unlimited"`
 	Backoff           retry.Policy  `json:"backoff"`
@@ -39,7 +42,7 @@ type DeadLetter struct {
 
 func viewSettings(s queue.Settings) Settings {
 	return Settings{
-		append([]string{}, s.Subjects...), s.VisibilityTimeout, s.MaxHold, s.MaxAttempts, s.Backoff, s.MaxInFlight,
+		append([]string{}, s.Subjects...), s.VisibilityTimeout, s.VisibilityAuto, s.VisibilityMin, s.VisibilityMax, s.MaxHold, s.MaxAttempts, s.Backoff, s.MaxInFlight,
 		Push{s.Push.Subject, s.Push.MaxInFlightPerWorker}, s.DedupeWindow, s.MaxMessages, s.MaxBytes, s.MaxMessageSize,
 		s.MaxAge, DeadLetter{s.DeadLetter.Enabled, s.DeadLetter.Queue}, s.Paused,
 	}

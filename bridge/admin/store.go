@@ -17,6 +17,9 @@ type Store interface {
 	Infos(ctx context.Context) ([]queue.Info, error)
 	// Info gives one queue; without it, a *queue.Error.
 	Info(ctx context.Context, name string) (queue.Info, error)
+	// Advice gives what a queue's deliveries say of its visibility timeout;
+	// without the queue, a *queue.Error.
+	Advice(ctx context.Context, name string) (queue.Advice, error)
 	// List gives a page of messages in order of sequence.
 	List(ctx context.Context, page queue.List) ([]queue.Entry, error)
 	// Message reads a message; if it is gone, a *queue.Error.

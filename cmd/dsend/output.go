@@ -191,7 +191,7 @@ func preview(data []byte, size int) string {
 }
 
 // some is a number of things.
-func some[N int | int64](n N, thing string) string {
+func some[N int | int64 | uint64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

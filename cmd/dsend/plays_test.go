@@ -128,9 +128,10 @@ func ago(d time.Duration) *time.Time {
 func aQueue(name string) admin.Queue {
 	return admin.Queue{
 		Name: name, Source: "file", CreatedAt: ago(48 * time.Hour), DeadLetterQueue: name + "-dlq",
-		Totals: admin.Totals{Died: map[string]uint64{"max_attempts": 0, "terminated": 0, "expired": 0, "limit_lowered": 0, "manual": 0}},
+		VisibilityTimeout: 30 * time.Second,
+		Totals:            admin.Totals{Died: map[string]uint64{"max_attempts": 0, "terminated": 0, "expired": 0, "limit_lowered": 0, "manual": 0}},
 		Settings: admin.Settings{
-			Subjects: []string{}, VisibilityTimeout: 30 * time.Second, MaxAttempts: 5, Backoff: retry.Default(),
+			Subjects: []string{}, VisibilityTimeout: 30 * time.Second, VisibilityMin: 5 * time.Second, VisibilityMax: time.Hour, MaxAttempts: 5, Backoff: retry.Default(),
 			MaxInFlight: 10_000, Push: admin.Push{MaxInFlightPerWorker: 1}, DedupeWindow: 2 * time.Minute,
 			DeadLetter: admin.DeadLetter{Enabled: true},
 		},
@@ -143,8 +144,26 @@ func busyQueue() admin.Queue {
 	q.Bytes, q.FirstSeq, q.LastSeq, q.Workers, q.WaitingPulls = 70_000, 4, 25, 2, 1
 	q.OldestReadyAt, q.OldestReadyAge = ago(90*time.Minute), 90*time.Minute
 	q.Settings.Subjects = []string{"shop.new", "shop.paid.>"}
+	q.Settings.VisibilityAuto, q.VisibilityTimeout = true, 42*time.Second
 	q.Totals.Published, q.Totals.Delivered, q.Totals.Acked, q.Totals.Naked = 25, 20, 7, 9
 	return q
+}
+
+// noAdvice is of a queue that was just made, someAdvice of one where much
+// happens.
+func noAdvice() admin.Advice {
+	return admin.Advice{Queue: "orders", Needed: 50, Now: admin.TimeoutCost{Timeout: 30 * time.Second, Redelivered: 31 * time.Second}}
+}
+
+func someAdvice() admin.Advice {
+	v := noAdvice()
+	v.Auto, v.Since, v.Answers = true, ago(2*time.Hour), 14_203
+	v.Hold50, v.Hold99, v.Hold999 = 1_216_348_160, 8_455_716_864, 21_474_836_480
+	v.Expired, v.Connected, v.Lost, v.Open, v.Late, v.Late50, v.LateMost = 12, 11, 2, 1, 9, 3*time.Second, 14*time.Second
+	often, never := 0.00081, 0.0
+	v.Now.Repeated = &often
+	v.Advised = &admin.TimeoutCost{Timeout: 95 * time.Second, Repeated: &never, Redelivered: 96 * time.Second}
+	return v
 }
 
 func aMessage(seq uint64, body string) admin.Message {
@@ -191,6 +210,7 @@ func oneScene() script {
 	s := emptyScene()
 	s["queue.ls"] = always(admin.QueueLsAnswer{Queues: []admin.Queue{aQueue("orders")}})
 	s["queue.info"] = always(aQueue("orders"))
+	s["queue.advise"] = always(noAdvice())
 	s["queue.pause"] = always(aQueue("orders"))
 	s["queue.resume"] = always(aQueue("orders"))
 	s["queue.purge"] = always(admin.Removed{Queue: "orders", Removed: 1})
@@ -227,6 +247,7 @@ func manyScene() script {
 		admin.QueueLsAnswer{Queues: []admin.Queue{paused, busyQueue()}, More: true},
 		admin.QueueLsAnswer{Queues: []admin.Queue{aQueue("orders-dlq")}})
 	s["queue.info"] = always(busyQueue())
+	s["queue.advise"] = always(someAdvice())
 	m := manyMessages()
 	s["queue.peek"] = turns(
 		admin.PeekAnswer{Messages: m[:2], Next: 6, More: true},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,7 @@ import (
 
 func newQueueCommand(a *app) *cobra.Command {
 	return group("queue", "Look at queues and change them",
-		queueLs(a), queueInfo(a), queuePeek(a),
+		queueLs(a), queueInfo(a), queueAdvise(a), queuePeek(a),
 		queuePause(a, "pause", admin.QueuePause, "Stop the deliveries of a queue; publishes go on", "is paused"),
 		queuePause(a, "resume", admin.QueueResume, "Start the deliveries of a queue again", "delivers"),
 		queuePurge(a), queueRm(a))
@@ -98,7 +99,7 @@ func (a *app) describeQueue(q admin.Queue) error {
 		{"Workers", fmt.Sprintf("%d pushed to, %d pulls waiting", q.Workers, q.WaitingPulls)},
 		{"Dead-letter queue", dash(q.DeadLetterQueue)},
 		{"Subjects", dash(strings.Join(s.Subjects, ", "))},
-		{"Visibility timeout", s.VisibilityTimeout.String()},
+		{"Visibility timeout", visibility(q.VisibilityTimeout, s.VisibilityAuto)},
 		{"Max attempts", bound(int64(s.MaxAttempts))},
 		{"Max in flight", fmt.Sprint(s.MaxInFlight)},
 		{"Max messages", bound(s.MaxMessages)},
@@ -107,6 +108,13 @@ func (a *app) describeQueue(q admin.Queue) error {
 		t.row(row[0], row[1])
 	}
 	return t.end(nil)
+}
+
+func visibility(timeout time.Duration, auto bool) string {
+	if auto {
+		return timeout.String() + " now, automatic"
+	}
+	return timeout.String()
 }
 
 func sinceStart(t admin.Totals) string {

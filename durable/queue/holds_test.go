@@ -57,7 +57,7 @@ func (s *shift) work(n int, hold time.Duration) (events []Event) {
 
 func (s *shift) advice() retry.Advice {
 	s.t.Helper()
-	_, a, err := s.state.Advice("q")
+	a, err := s.state.Advice("q")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestARestartBeginsAnew(t *testing.T) {
 }
 
 func TestAdviceOfNoQueue(t *testing.T) {
-	if _, _, err := newRig(t, testConfig()).state.Advice("q"); err == nil || err.Code != NoQueue {
+	if _, err := newRig(t, testConfig()).state.Advice("q"); err == nil || err.Code != NoQueue {
 		t.Errorf("%v", err)
 	}
 }

@@ -46,14 +46,18 @@ func (s *State) review(q *queue, out *Out) {
 	out.tell(Event{Kind: EventVisibility, At: s.now, Queue: q.name, From: was, To: is})
 }
 
+// Advice is what is known of how long deliveries stay unanswered, and what the
+// visibility timeout should be.
+type Advice = retry.Advice
+
 // Advice gives what a queue's deliveries say of its visibility timeout.
-func (s *State) Advice(name string) (Info, retry.Advice, *Error) {
+func (s *State) Advice(name string) (Advice, *Error) {
 	q := s.byName[name]
 	switch {
 	case q == nil:
-		return Info{}, retry.Advice{}, noQueue(name)
+		return Advice{}, noQueue(name)
 	case q.holds == nil:
-		return q.info(), retry.Advice{}, nil
+		return Advice{}, nil
 	}
-	return q.info(), q.holds.Advice(s.now), nil
+	return q.holds.Advice(s.now), nil
 }
