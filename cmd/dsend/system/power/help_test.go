@@ -102,16 +102,16 @@ type verdict struct{ lost, undone, invented, damaged, failed int }
 
 func (v verdict) bad() bool { return v != verdict{} }
 
+func (v verdict) plus(o verdict) verdict {
+	return verdict{v.lost + o.lost, v.undone + o.undone, v.invented + o.invented, v.damaged + o.damaged, v.failed + o.failed}
+}
+
 // add counts so many cuts or errors, and what was found after them.
 func (y *tally) add(count int, v verdict) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.count += count
-	y.found.lost += v.lost
-	y.found.undone += v.undone
-	y.found.invented += v.invented
-	y.found.damaged += v.damaged
-	y.found.failed += v.failed
+	y.found = y.found.plus(v)
 }
 
 // newTally prints the line of the table at the end of a test, and checks that there was a fault at all.
