@@ -155,5 +155,5 @@ func (l *ledger) forget() {
 // dedupe is for how long a message is published again under its id: less than the window of 2 minutes.
 const dedupe = 90 * time.Second
 
-// report is all that was found wrong.
-func (l *ledger) report() string { return strings.Join(l.faults, "\n") }
+// report is what was found wrong, the first 20 of it.
+func (l *ledger) report() string { return strings.Join(l.faults[:min(len(l.faults), 20)], "\n") }
