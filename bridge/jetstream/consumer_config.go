@@ -39,7 +39,7 @@ func consumerConfig(q *queue.Info, i *queue.ConsumerInfo) *server.ConsumerConfig
 	cfg := &server.ConsumerConfig{
 		Name: i.Name, Description: s.Description, Metadata: s.Metadata,
 		DeliverPolicy: server.DeliverAll, AckPolicy: server.AckExplicit, ReplayPolicy: server.ReplayInstant,
-		AckWait:       cmp.Or(s.VisibilityTimeout, q.Settings.VisibilityTimeout),
+		AckWait:       cmp.Or(s.VisibilityTimeout, q.Visibility),
 		MaxDeliver:    cmp.Or(s.MaxAttempts, q.Settings.MaxAttempts, -1),
 		BackOff:       s.Backoff,
 		MaxAckPending: cmp.Or(s.MaxInFlight, q.Settings.MaxInFlight),

@@ -25,6 +25,9 @@ func (s *State) Check() error {
 		return fmt.Errorf("%d messages wait for a deadline, %d deadlines are kept", timed, s.deadlines.Len())
 	}
 	for id, q := range s.byID {
+		if err := s.checkConsumers(q); err != nil {
+			return fmt.Errorf("queue %s: %w", q.name, err)
+		}
 		if q.dead != dead[id] {
 			return fmt.Errorf("queue %s: counts %d dead, %d letters come from it", q.name, q.dead, dead[id])
 		}

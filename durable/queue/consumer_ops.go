@@ -44,7 +44,10 @@ func (s *State) declareConsumer(op *DeclareConsumer, out *Out) Reply {
 		r = c.record()
 	}
 	r.settings = op.Settings
-	emit(s, out, r)
+	s.change(r, out)
+	if c == nil {
+		s.adopt(q.consumers[op.Name])
+	}
 	s.budget = tickBudget
 	return Reply{Op: op, Count: s.relimit(q, out)}
 }
@@ -65,6 +68,30 @@ func (s *State) admitConsumer(q *queue, c *consumer, op *DeclareConsumer) *Error
 		return refuse(TooManyConsumers, fmt.Sprintf("queue %s has %d consumers, the most there can be", q.name, maxConsumers))
 	}
 	return nil
+}
+
+// change writes a consumer down that is used just now: by whoever changes it.
+func (s *State) change(r consumerRecord, out *Out) {
+	emit(s, out, r)
+	c := s.byID[r.queue].consumers[r.name]
+	c.idle = 0
+	s.attend(c)
+}
+
+// adopt gives the pulls that name a consumer, and waited at the queue itself, to
+// the consumer now that it is declared.
+func (s *State) adopt(c *consumer) {
+	for _, p := range inOrder(c.q.demand.pulls) {
+		if p.via == nil && p.Consumer == c.name {
+			s.withdraw(p)
+			p.via = c
+			c.waiting++
+			if p.lost == 0 {
+				s.offer(p)
+			}
+		}
+	}
+	s.attend(c)
 }
 
 // relimit lets those messages die that other limits leave no attempt, and tells
@@ -120,7 +147,7 @@ func (s *State) pauseConsumer(op *PauseConsumer, out *Out) Reply {
 		r.settings.PausedUntil = 0
 	}
 	if r.settings.PausedUntil != c.settings.PausedUntil {
-		emit(s, out, r)
+		s.change(r, out)
 	}
 	return Reply{Op: op}
 }

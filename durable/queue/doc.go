@@ -57,6 +57,23 @@
 // to be there or away, until Pull, Members and Peer say so. Space and Stop are
 // to be told again.
 //
+// # Consumers
+//
+// A consumer is a named group of workers that pull from a queue, with limits of
+// its own; what it leaves open is as the queue has it. Every queue has the
+// consumer "pull" without being told, with the queue's settings. Consumers
+// compete: a message goes to one of them. They are served in turn, and so are
+// the pulls of each; one that holds as many as it may, or is paused, takes no
+// turn.
+//
+// The limits of a consumer hold for the deliveries through it. A message that
+// waits has the attempts of the most patient consumer: when that one goes or
+// changes its mind, those die that have none left. What is in flight through a
+// consumer that is removed stays with its worker.
+//
+// Consumers and what they have delivered survive. Since when one is idle does
+// not: after a restart that begins anew.
+//
 // # Where things are
 //
 // Bodies are not here. A message is known by its Place (a commit of the log

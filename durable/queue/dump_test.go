@@ -49,6 +49,14 @@ func dumpQueue(b *strings.Builder, q *queue, now int64) {
 			fmt.Fprintf(b, "  id %s is %d until %d in commit %d\n", id, r.seq, since(r.expires), r.commit)
 		}
 	}
+	for _, c := range q.consumersByName() {
+		settings, err := json.Marshal(c.settings)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(b, "  consumer %s created %d in commit %d delivered %d top %d active %d holds %d %s\n",
+			c.name, since(c.created), c.commit, c.delivered, c.top, since(c.active), c.held, settings)
+	}
 	for _, name := range slices.Sorted(maps.Keys(q.demand.groups)) {
 		if n := q.demand.groups[name].held; n > 0 {
 			fmt.Fprintf(b, "  group %s holds %d\n", name, n)

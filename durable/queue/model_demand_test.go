@@ -33,7 +33,9 @@ func (m *model) pull(op *Pull) {
 		status = StatusBadRequest
 	case q == nil:
 		status = StatusNoQueue
-	case m.cfg.MaxWaiting > 0 && waiting >= m.cfg.MaxWaiting:
+	case q.consumer(op.Consumer) == nil && op.Consumer != PullConsumer:
+		status = StatusRemoved
+	case m.cfg.MaxWaiting > 0 && waiting >= m.cfg.MaxWaiting || m.crowded(q.consumer(op.Consumer)):
 		status = StatusMaxWaiting
 	}
 	if status != 0 {
@@ -41,13 +43,13 @@ func (m *model) pull(op *Pull) {
 		return
 	}
 	m.serial++
-	p := &mPull{Pull: *op, serial: m.serial, queue: q, bytes: op.MaxBytes}
+	p := &mPull{Pull: *op, serial: m.serial, queue: q, via: q.consumer(op.Consumer), bytes: op.MaxBytes}
 	if op.Expires > 0 {
 		p.expires = m.now + int64(op.Expires)
 	}
 	m.beat(p)
 	m.pulls = append(m.pulls, p)
-	m.offer(q, p)
+	m.wait(p)
 	m.matchQueue(q)
 }
 
@@ -67,7 +69,7 @@ func (m *model) finish(p *mPull, status Status) {
 
 func (m *model) end(p *mPull) {
 	m.pulls = slices.DeleteFunc(m.pulls, func(o *mPull) bool { return o == p })
-	m.withdraw(p.queue, p)
+	m.stopWaiting(p)
 	m.tidy(p.Peer)
 }
 
@@ -84,10 +86,10 @@ func (m *model) interest(op *Interest) {
 		case p.Peer != op.Peer || !dlq.MatchSubject(op.Inbox, p.Inbox):
 		case op.Present:
 			p.lost = 0
-			m.offer(p.queue, p)
+			m.wait(p)
 		case p.lost == 0:
 			p.lost = m.now + int64(m.cfg.Grace)
-			m.withdraw(p.queue, p)
+			m.stopWaiting(p)
 		}
 	}
 }
@@ -163,6 +165,10 @@ func (m *model) matchQueue(q *mQueue) {
 			m.push(q, x, t)
 		case *mPull:
 			m.serve(q, x, t)
+		case *mConsumer:
+			p := t.turn[0]
+			t.turn = append(t.turn[1:], p)
+			m.serve(q, x, p)
 		}
 	}
 	for _, p := range slices.Clone(m.pulls) { // those that do not wait
@@ -196,6 +202,10 @@ func (m *model) serve(q *mQueue, x *mMessage, p *mPull) {
 	p.given++
 	if p.MaxBytes > 0 {
 		p.bytes -= cost
+	}
+	if p.via != nil {
+		p.via.note(x)
+		m.attend(q, p.via)
 	}
 	sp := m.delivery(q, x)
 	sp.Inbox = p.Inbox

@@ -41,6 +41,12 @@ func (m *model) step(op Op, now int64) {
 		m.onMessage(op, op.Name, op.Seq, func(q *mQueue, x *mMessage, r *Reply) { m.kill(op, q, x, r) })
 	case *Replay:
 		m.onMessage(op, op.Name, op.Seq, func(q *mQueue, x *mMessage, r *Reply) { m.replay(op, q, x, r) })
+	case *DeclareConsumer:
+		m.onQueue(op, op.Queue, func(q *mQueue, r *Reply) { m.declareConsumer(op, q, r) })
+	case *RemoveConsumer:
+		m.onConsumer(op, op.Queue, op.Name, m.removeConsumer)
+	case *PauseConsumer:
+		m.onConsumer(op, op.Queue, op.Name, func(q *mQueue, k *mConsumer, r *Reply) { m.pauseConsumer(op, q, k) })
 	case *Carry:
 		m.reply(Reply{Op: op})
 	case *Space:

@@ -14,6 +14,7 @@ import (
 //	model_test.go          what there is
 //	model_step_test.go     publishes, answers, people
 //	model_demand_test.go   pulls and groups
+//	model_consumer_test.go consumers
 //	model_time_test.go     failure, death, and what time does
 type model struct {
 	cfg           Config
@@ -39,8 +40,9 @@ type mQueue struct {
 	next, deliveries uint64
 	messages         []*mMessage
 	ids              []mID
-	turn             []any // *mPull or *mGroup: who is to be served, in turn
+	turn             []any // *mPull, *mGroup or *mConsumer: who is to be served, in turn
 	groups           []*mGroup
+	consumers        []*mConsumer
 	totals           Totals
 }
 
@@ -83,6 +85,7 @@ type mPull struct {
 	Pull
 	serial              uint64
 	queue               *mQueue
+	via                 *mConsumer
 	given, bytes        int
 	expires, beat, lost int64
 }
@@ -97,7 +100,12 @@ func (m *model) clone() *model {
 		d := *q
 		d.turn, d.groups, d.totals = nil, nil, Totals{}
 		d.ids = slices.Clone(q.ids)
-		d.messages = nil
+		d.messages, d.consumers = nil, nil
+		for _, k := range q.consumers {
+			l := *k
+			l.turn, l.idle = nil, 0 // how long it was idle nobody knows
+			d.consumers = append(d.consumers, &l)
+		}
 		for _, x := range q.messages {
 			y := *x
 			d.messages = append(d.messages, &y)
@@ -253,7 +261,7 @@ func (q *mQueue) limit(x *mMessage) int {
 	case x.maxAttempts >= 0:
 		return x.maxAttempts
 	}
-	return q.settings.MaxAttempts
+	return q.allowed(x)
 }
 
 func (q *mQueue) used(x *mMessage) bool {
@@ -278,6 +286,9 @@ func (m *model) expired(q *mQueue, x *mMessage) bool {
 func (q *mQueue) timeout(x *mMessage) int64 {
 	if x.visibility > 0 {
 		return int64(x.visibility)
+	}
+	if k := q.via(x.holder); k != nil && k.settings.VisibilityTimeout > 0 {
+		return int64(k.settings.VisibilityTimeout)
 	}
 	return int64(q.visibility())
 }

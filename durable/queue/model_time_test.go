@@ -21,6 +21,9 @@ func (m *model) leave(x *mMessage) {
 	if x.holder.peer != "" {
 		m.tidy(x.holder.peer)
 	}
+	if k := q.via(x.holder); k != nil {
+		m.attend(q, k)
+	}
 }
 
 func (m *model) ended(x *mMessage, f failure) {
@@ -63,7 +66,7 @@ func (m *model) fail(x *mMessage, f failure) {
 	default:
 		delay := f.delay
 		if delay == 0 {
-			delay = q.settings.Backoff.Delay(int(x.attempt), x.seq^uint64(q.id)<<48)
+			delay = q.backoff(x)
 		}
 		m.ended(x, f)
 		m.leave(x)
@@ -178,6 +181,7 @@ func (m *model) tick(now int64) {
 			}
 		}
 	}
+	m.consumersRing()
 }
 
 func (m *model) isDue(x *mMessage) {

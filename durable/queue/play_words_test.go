@@ -26,10 +26,12 @@ type words struct {
 //	pull Q inbox=i batch=3 …       members Q GROUP N
 //	lost P INBOX    back P INBOX    gone P    here P
 //	ack #1    nak #1 delay=1s error="…" uncounted    progress #1    term #1 error=…    invalid #1    next #1 batch=2
+//	consumer Q C attempts=2 in_flight=1 waiting=2 visibility=2s backoff=1s,5s inactive=5s create exist
+//	hold Q C 10s    release Q C    dismiss Q C
 //	purge Q keep=2 upto=5    delete Q 3    kill Q 3 error=…    replay DLQ 1 to=Q
 //	space low    space ok    stop
 //	crash lose=1    carry n=2 (and drop)
-//	info Q    list Q    dump
+//	info Q    list Q    consumers Q
 func (st *stage) command(line string) {
 	w := parse(st, line)
 	if w.plain[0] == "at" {
@@ -109,6 +111,8 @@ func (st *stage) shows(w *words) bool {
 		st.info(w.plain[1])
 	case "list":
 		st.list(w.plain[1])
+	case "consumers":
+		st.consumers(w.plain[1])
 	default:
 		return false
 	}
@@ -214,6 +218,8 @@ func (w *words) op() Op {
 		return &Kill{name, w.count(2), w.text("error", "")}
 	case "replay":
 		return &Replay{name, w.count(2), w.text("to", "")}
+	case "consumer", "hold", "release", "dismiss":
+		return w.consumer(name, w.plain[2])
 	case "space":
 		return &Space{Low: name == "low"}
 	case "stop":

@@ -140,6 +140,7 @@ func (w *world) crash(s snapshot) {
 	cfg := w.model.cfg
 	w.model = s.model.clone()
 	w.model.cfg = cfg
+	w.model.consumersRing()                                                                            // at that time their idleness began anew
 	w.said = said{slices.Clone(w.out.Replies), slices.Clone(w.out.Speech), slices.Clone(w.out.Events)} // what the time at the snapshot led to
 	for _, q := range w.model.queues {
 		q.totals = w.state.byName[q.name].totals // they begin anew

@@ -11,6 +11,8 @@ import (
 var (
 	queueNames = []string{"a", "b", "c", "a-dlq", "b-dlq", "grave"}
 	peerNames  = []string{"p1", "p2", "p3"}
+
+	consumerNames = []string{"c", "d", PullConsumer}
 )
 
 func pick[T any](c choice, from ...T) T { return from[c.n(len(from))] }
@@ -86,6 +88,8 @@ func (w *world) op(c choice) Op {
 		return w.interest(c)
 	case x < 87:
 		return &Peer{Peer: pick(c, peerNames...), Present: c.n(2) == 0, Grace: pick(c, 0, 0, 3*time.Second)}
+	case x < 88:
+		return w.consumer(c)
 	case x < 91:
 		return w.declare(c)
 	default:
@@ -131,7 +135,7 @@ func (w *world) pull(c choice) *Pull {
 	peer := pick(c, peerNames...)
 	w.inboxes++
 	p := &Pull{
-		Queue: pick(c, queueNames...), Consumer: PullConsumer, Peer: peer, Inbox: fmt.Sprintf("in.%s.%d", peer, w.inboxes),
+		Queue: pick(c, queueNames...), Consumer: pick(c, PullConsumer, PullConsumer, "c", "d"), Peer: peer, Inbox: fmt.Sprintf("in.%s.%d", peer, w.inboxes),
 		Batch: pick(c, 1, 1, 2, 3, 5, 0), Expires: time.Duration(c.n(6)) * time.Second, NoWait: c.n(4) == 0,
 	}
 	if c.n(5) == 0 {
@@ -203,6 +207,24 @@ func (w *world) declare(c choice) Op {
 	return &Declare{
 		Name: name, Settings: s, Source: pick(c, FromFile, FromAPI), MustCreate: c.n(8) == 0, MustExist: c.n(4) == 0,
 	}
+}
+
+// consumer is what people do with consumers.
+func (w *world) consumer(c choice) Op {
+	name, consumer := pick(c, "a", "a", "b", "a-dlq"), pick(c, consumerNames...)
+	switch c.n(8) {
+	case 0:
+		return &RemoveConsumer{name, consumer}
+	case 1:
+		return &PauseConsumer{name, consumer, pick(c, 0, w.now, w.now+int64(c.n(4))*int64(time.Second))}
+	}
+	return &DeclareConsumer{Queue: name, Name: consumer, MustCreate: c.n(6) == 0, MustExist: c.n(6) == 0, Settings: ConsumerSettings{
+		VisibilityTimeout: pick(c, 0, time.Second, 5*time.Second), MaxAttempts: pick(c, 0, 1, 3, 5, -1),
+		Backoff:     pick(c, nil, nil, []time.Duration{time.Second, 3 * time.Second}, []time.Duration{0}),
+		MaxInFlight: pick(c, 0, 1, 2), MaxWaiting: pick(c, 0, 0, 1, 3),
+		InactiveThreshold: pick(c, 0, 0, 2*time.Second), PausedUntil: pick(c, 0, 0, w.now+int64(2*time.Second)),
+		Metadata: pick(c, nil, map[string]string{"k": "v"}),
+	}}
 }
 
 // people is what operators do.

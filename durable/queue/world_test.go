@@ -189,6 +189,7 @@ func (w *world) agree() {
 		if got, want := face(i), w.model.info(q); !reflect.DeepEqual(got, want) {
 			w.fatalf("queue %s is\n%+v\nand in the model\n%+v", i.Name, got, want)
 		}
+		w.agreeOnConsumers(q)
 		entries := w.pages(i.Name)
 		sorted := q.sorted()
 		if len(entries) != len(sorted) {
@@ -198,6 +199,21 @@ func (w *world) agree() {
 			if want := w.model.entry(q, sorted[k]); !sameEntry(got, want) {
 				w.fatalf("there is\n%s\nand in the model\n%s", entryText(got), entryText(want))
 			}
+		}
+	}
+}
+
+// agreeOnConsumers compares what can be seen of the consumers of a queue.
+func (w *world) agreeOnConsumers(q *mQueue) {
+	w.t.Helper()
+	infos, _, _ := w.state.Consumers(q.name)
+	if len(infos) != len(q.consumers) {
+		w.fatalf("queue %s has %d consumers, and %d in the model", q.name, len(infos), len(q.consumers))
+	}
+	for k, got := range infos {
+		got.Created = 0
+		if want := w.model.consumerInfo(q, q.consumers[k]); !reflect.DeepEqual(got, want) {
+			w.fatalf("consumer %s of %s is\n%+v\nand in the model\n%+v", got.Name, q.name, got, want)
 		}
 	}
 }

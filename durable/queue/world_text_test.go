@@ -100,7 +100,8 @@ func (m *model) info(q *mQueue) Info {
 	i := Info{
 		Name: q.name, Visibility: q.visibility(), Source: q.source, Paused: q.paused || q.settings.Paused, Orphan: q.orphan,
 		Ready: q.count(phaseReady), Delayed: q.count(phaseDelayed), InFlight: q.count(phaseInFlight),
-		Bytes: q.bytes(), LastSeq: q.next - 1, Deliveries: q.deliveries, Totals: q.totals,
+		Consumers: len(q.consumers),
+		Bytes:     q.bytes(), LastSeq: q.next - 1, Deliveries: q.deliveries, Totals: q.totals,
 	}
 	oldest := map[uint8]*mMessage{}
 	for _, x := range q.sorted() {
