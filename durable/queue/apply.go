@@ -145,7 +145,7 @@ func (r messageRecord) apply(s *State, place Place, out *Out) {
 	}
 	s.pass(m.At)
 	q := s.queueOf(m.QueueID)
-	out.hold(place.Commit, size)
+	out.hold(place.Commit, int64(size))
 	q.next = max(q.next, m.Seq+1)
 	if m.ID != "" {
 		q.ids.add(m.ID, remembered{m.Seq, m.IDExpires, place.Commit}, s.now)
@@ -165,7 +165,7 @@ func (r messageRecord) apply(s *State, place Place, out *Out) {
 // relocate notes that a message that is here has been carried forward.
 func (s *State) relocate(q *queue, seq uint64, place Place, size uint32, out *Out) bool {
 	if m := q.all.get(seq); m != nil {
-		out.free(m.place.Commit, m.size)
+		out.free(m.place.Commit, int64(m.size))
 		q.bytes += int64(size) - int64(m.size)
 		m.place, m.size = place, size
 		s.forgetBirth(m)
@@ -175,11 +175,9 @@ func (s *State) relocate(q *queue, seq uint64, place Place, size uint32, out *Ou
 	if !ok {
 		return false
 	}
-	at := b.at
-	out.free(b.commit, b.size)
+	out.free(b.commit, int64(b.size))
 	q.bytes += int64(size) - int64(b.size)
-	q.ready.pull(priority, seq)
-	q.ready.push(priority, run{seq: seq, commit: place.Commit, offset: place.Offset, size: size, at: at, n: 1})
+	q.ready.move(priority, run{seq: seq, commit: place.Commit, at: b.at, offset: place.Offset, size: size, n: 1})
 	return true
 }
 
@@ -340,7 +338,7 @@ func (s *State) discard(m *message, out *Out) {
 	s.forgetBirth(m)
 	q.all.drop(m.seq)
 	q.bytes -= int64(m.size)
-	out.free(m.place.Commit, m.size)
+	out.free(m.place.Commit, int64(m.size))
 	s.touch(q)
 }
 
@@ -357,15 +355,12 @@ func (s *State) removeUpTo(q *queue, end uint64, out *Out) (n int) {
 		if l == nil {
 			continue
 		}
-		for {
-			b, ok := l.plain.first()
-			if !ok || b.seq >= end {
-				break
-			}
-			q.ready.pull(uint8(p), b.seq)
-			q.bytes -= int64(b.size)
-			out.free(b.commit, b.size)
-			n++
+		for b, ok := l.plain.head(); ok && b.seq < end; b, ok = l.plain.head() {
+			gone := b.before(end).n
+			q.ready.pop(uint8(p), gone)
+			q.bytes -= int64(gone) * int64(b.size)
+			out.free(b.commit, int64(gone)*int64(b.size))
+			n += int(gone)
 		}
 	}
 	for _, m := range q.objects(0, end) {
@@ -459,13 +454,13 @@ func (r idRecord) apply(s *State, place Place, _ *Out) {
 }
 
 // hold and free tell the log's owner what is needed and what is not.
-func (o *Out) hold(commit uint64, size uint32) { o.Held = addSpan(o.Held, commit, size) }
-func (o *Out) free(commit uint64, size uint32) { o.Freed = addSpan(o.Freed, commit, size) }
+func (o *Out) hold(commit uint64, bytes int64) { o.Held = addSpan(o.Held, commit, bytes) }
+func (o *Out) free(commit uint64, bytes int64) { o.Freed = addSpan(o.Freed, commit, bytes) }
 
-func addSpan(spans []Span, commit uint64, size uint32) []Span {
+func addSpan(spans []Span, commit uint64, bytes int64) []Span {
 	if n := len(spans); n > 0 && spans[n-1].Commit == commit {
-		spans[n-1].Bytes += int64(size)
+		spans[n-1].Bytes += bytes
 		return spans
 	}
-	return append(spans, Span{commit, int64(size)})
+	return append(spans, Span{commit, bytes})
 }

@@ -158,8 +158,8 @@ func (s *State) Spans() iter.Seq[Span] {
 				if l == nil {
 					continue
 				}
-				for _, b := range l.plain.live() {
-					if b.n > 0 && !yield(Span{b.commit, int64(b.n) * int64(b.size)}) {
+				for b := range l.plain.all() {
+					if !yield(Span{b.commit, int64(b.n) * int64(b.size)}) {
 						return
 					}
 				}

@@ -101,22 +101,12 @@ func (q *queue) checkRuns() (n, bytes int64, err error) {
 		if l == nil {
 			continue
 		}
-		end, inLane, gaps := uint64(0), int64(0), 0
-		for i, b := range l.plain.live() {
-			if i == 0 && b.n == 0 || b.seq < end || b.end() > q.next {
-				return 0, 0, fmt.Errorf("a run of %d messages at %d follows %d in priority %d", b.n, b.seq, end, p)
-			}
-			if b.n == 0 {
-				gaps++
-			}
-			end = b.end()
-			inLane += int64(b.n)
-			bytes += int64(b.n) * int64(b.size)
-		}
-		if inLane != l.plain.n || gaps != l.plain.gaps {
-			return 0, 0, fmt.Errorf("priority %d has %d messages and %d gaps, counted as %d and %d", p, inLane, gaps, l.plain.n, l.plain.gaps)
+		inLane, size, err := l.plain.check(q.next)
+		if err != nil {
+			return 0, 0, fmt.Errorf("priority %d: %w", p, err)
 		}
 		n += inLane
+		bytes += size
 	}
 	return n, bytes, nil
 }

@@ -78,12 +78,14 @@
 //
 // Bodies are not here. A message is known by its Place (a commit of the log
 // and an offset in it). Plain waiting messages are not even objects: a run is a
-// range of sequences whose records lie one behind another in one commit. A
-// message becomes an object of its own when it is in flight, delayed, dead,
+// range of sequences whose records lie one behind another in one commit, and
+// runs are coded by how they differ from the one before (see block). A message
+// becomes an object of its own when it is in flight, delayed, dead,
 // keyed, or has an expiry or limits of its own.
 //
-//	a plain message    at most 44 bytes; next to nothing if those before and
-//	                   behind it are of its size and commit
+//	a plain message    at most 32 bytes; 4 if it was committed in a batch, and
+//	                   next to nothing if those before and behind it are of
+//	                   its size (TestWaitingMessagesAreSmall)
 //	an object          about 215 bytes, and its history
 //	an id              about 125 bytes and its text, for the window
 //

@@ -81,7 +81,7 @@ func (q *queue) first() (seq uint64, ok bool) {
 type seen struct {
 	seq      uint64
 	object   *message
-	run      *run
+	run      run
 	priority uint8
 }
 
@@ -114,47 +114,47 @@ func (q *queue) walk(from uint64) iter.Seq[seen] {
 	}
 }
 
-// cursors walk the lines of plain messages side by side.
-type cursors [maxPriority + 1]cursor
+// lines walk the plain messages of all priorities side by side.
+type lines [maxPriority + 1]line
 
-type cursor struct {
-	left []run
-	seq  uint64
+// line walks those of one priority.
+type line struct {
+	of   *runs
+	at   cursor
+	run  run // at which it is, without what is behind us
+	left bool
 }
 
-func (q *queue) plainFrom(from uint64) (c cursors) {
+func (q *queue) plainFrom(from uint64) (all lines) {
 	for p, l := range q.ready.lanes {
-		if l != nil {
-			c[p] = cursor{left: l.plain.live()[l.plain.index(from):], seq: from}
+		if l != nil && l.plain.n > 0 {
+			all[p] = line{of: &l.plain, at: l.plain.seek(from), left: true}
+			all[p].pass(from)
 		}
 	}
-	return c
+	return all
+}
+
+// pass leaves behind us what is below a number.
+func (l *line) pass(seq uint64) {
+	for l.run = l.at.at().from(seq); l.run.n == 0; l.run = l.at.at() {
+		if l.left = l.of.after(&l.at); !l.left {
+			return
+		}
+	}
 }
 
 // next is the message with the lowest number.
-func (c *cursors) next() (s seen, ok bool) {
-	for p := range c {
-		for len(c[p].left) > 0 && c[p].left[0].n == 0 {
-			c[p].left = c[p].left[1:] // a gap
-		}
-		if len(c[p].left) == 0 {
-			continue
-		}
-		r := &c[p].left[0]
-		if seq := max(c[p].seq, r.seq); !ok || seq < s.seq {
-			s, ok = seen{seq: seq, run: r, priority: uint8(p)}, true
+func (all *lines) next() (s seen, ok bool) {
+	for p := range all {
+		if l := &all[p]; l.left && (!ok || l.run.seq < s.seq) {
+			s, ok = seen{seq: l.run.seq, run: l.run, priority: uint8(p)}, true
 		}
 	}
 	return s, ok
 }
 
-func (c *cursors) advance(s seen) {
-	at := &c[s.priority]
-	at.seq = s.seq + 1
-	if at.seq >= s.run.end() {
-		at.left = at.left[1:]
-	}
-}
+func (all *lines) advance(s seen) { all[s.priority].pass(s.seq + 1) }
 
 // List gives a page of a queue's messages.
 func (s *State) List(l List) ([]Entry, *Error) {

@@ -40,10 +40,20 @@ func (r *ready) push(priority uint8, b run) {
 	r.runs++
 }
 
+// move gives a plain message, as a run of one, another place; the caller has
+// found it there.
+func (r *ready) move(priority uint8, b run) { r.lanes[priority].plain.move(b) }
+
 // pull takes a plain message out; the caller has found it there.
 func (r *ready) pull(priority uint8, seq uint64) {
 	r.lanes[priority].plain.remove(seq)
 	r.runs--
+}
+
+// pop takes the first n plain messages of a priority out, which are in one run.
+func (r *ready) pop(priority uint8, n uint32) {
+	r.lanes[priority].plain.pop(n)
+	r.runs -= int64(n)
 }
 
 // add lets an object wait.
@@ -83,7 +93,7 @@ func (r *ready) first() (head, bool) {
 
 func (l *lane) first() (head, bool) {
 	m, found := l.objects.Peek()
-	b, ok := l.plain.first()
+	b, ok := l.plain.head()
 	if found && (!ok || m.seq < b.seq) {
 		return head{seq: m.seq, size: m.size, at: m.since, object: m}, true
 	}
@@ -91,16 +101,19 @@ func (l *lane) first() (head, bool) {
 }
 
 // find gives the run that holds a plain message, and its priority.
-func (r *ready) find(seq uint64) (*run, uint8, bool) {
+func (r *ready) find(seq uint64) (run, uint8, bool) {
+	if r.runs == 0 {
+		return run{}, 0, false
+	}
 	for p, l := range r.lanes {
-		if l == nil || l.plain.n == 0 {
+		if l == nil {
 			continue
 		}
 		if b, ok := l.plain.find(seq); ok {
 			return b, uint8(p), true
 		}
 	}
-	return nil, 0, false
+	return run{}, 0, false
 }
 
 // oldestPlain is the plain message that expires first, and its publish time.
@@ -112,7 +125,7 @@ func (r *ready) oldestPlain() (seq uint64, at int64, ok bool) {
 		if l == nil {
 			continue
 		}
-		if b, found := l.plain.first(); found && (!ok || b.seq < seq) {
+		if b, found := l.plain.head(); found && (!ok || b.seq < seq) {
 			seq, at, ok = b.seq, b.at, true
 		}
 	}
