@@ -34,23 +34,27 @@ func (s *Store) clean(doubt bool) {
 func (j *janitor) compact(ctx context.Context, t task) {
 	err := j.replace(ctx, t)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrStopped) {
-		j.fail(fmt.Errorf("compact the log, commits %d to %d: %w", t.first, t.last, err))
+		j.fail(t.failed(err))
 	}
 }
 
-// replace carries forward what is still needed of a generation, and drops it
-// once that is durable. When the last Carry is answered, everything that was
-// said before it has been read, so nobody needs the generation.
+func (p part) failed(err error) error {
+	return fmt.Errorf("compact the log, commits %d to %d: %w", p.first, p.last, err)
+}
+
+// replace carries forward what is still needed of a generation, and has it
+// dropped once that is durable. When the last Carry is answered, everything that
+// was said before it has been read, so nobody needs the generation.
 func (j *janitor) replace(ctx context.Context, t task) error {
-	passed, err := j.carryMessages(ctx, t)
-	if err != nil {
+	c := convoy{janitor: j, task: t}
+	if err := c.carryMessages(ctx); err != nil {
 		return err
 	}
-	if err := j.carryRest(ctx, t, t.bytes-passed); err != nil {
+	if err := c.carryRest(ctx); err != nil {
 		return err
 	}
 	var left int64
-	err = j.view(ctx, item{urgent: true, view: func(*queue.State) {
+	err := j.view(ctx, item{urgent: true, view: func(*queue.State) {
 		if left = j.usage.parts[0].live; left == 0 {
 			j.clean(j.usage.drop())
 		}
@@ -61,46 +65,103 @@ func (j *janitor) replace(ctx context.Context, t task) error {
 	case left != 0:
 		return fmt.Errorf("%d bytes of messages were not carried forward", left)
 	}
-	return j.log.Drop(t.first)
+	select {
+	case j.drops <- t.part:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// drop removes generations from the disk, which takes some syncs, while the
+// janitor is at work on the next one.
+func (s *Store) drop() {
+	for p := range s.drops {
+		if err := s.log.Drop(p.first); err != nil {
+			s.fail(p.failed(err))
+			break
+		}
+		_ = s.put(item{urgent: true, view: func(*queue.State) { s.usage.dropped(p) }}) // it is ending, otherwise
+	}
+	for range s.drops { // the log has failed
+	}
+}
+
+// convoy is the Carries of a generation. While one is made durable the next one
+// is got ready, so that no commit goes without.
+type convoy struct {
+	*janitor
+	task
+	passed  int64              // bytes of the generation that have been gone through
+	said    int64              // those of them that were sent along
+	replies []chan queue.Reply // that were not waited for yet
+}
+
+// convoyLength is how many Carries may be under way.
+const convoyLength = 2
+
+// send hands a Carry over.
+func (c *convoy) send(ctx context.Context, op *queue.Carry) error {
+	if len(c.replies) == convoyLength {
+		if _, err := c.arrive(ctx); err != nil {
+			return err
+		}
+	}
+	reply := make(chan queue.Reply, 1)
+	c.replies = append(c.replies, reply)
+	sent := item{urgent: true, op: op, reply: reply, passed: c.passed - c.said}
+	c.said = c.passed
+	return c.put(sent)
+}
+
+// arrive waits for the oldest Carry.
+func (c *convoy) arrive(ctx context.Context) (queue.Reply, error) {
+	r, err := c.await(ctx, c.replies[0])
+	c.replies = c.replies[1:]
+	return r, err
 }
 
 // carryMessages carries the messages of a generation forward, a bounded amount
-// per commit, and tells how many bytes of it that has passed.
-func (j *janitor) carryMessages(ctx context.Context, t task) (passed int64, err error) {
-	c, size, before := &queue.Carry{Through: t.last}, 0, int64(0)
+// per commit.
+func (c *convoy) carryMessages(ctx context.Context) error {
+	op, size := &queue.Carry{Through: c.last}, 0
 	flush := func() error {
-		full := item{urgent: true, op: c, passed: passed - before}
-		c, size, before = &queue.Carry{Through: t.last}, 0, passed
-		_, err := j.do(ctx, full)
-		return err
+		full := op
+		op, size = &queue.Carry{Through: c.last}, 0
+		return c.send(ctx, full)
 	}
-	err = j.log.Scan(t.first, func(commit uint64, data []byte) error {
+	err := c.log.Scan(c.first, func(commit uint64, data []byte) error {
 		for offset, record := range queue.Messages(data) {
-			c.Add(commit, offset, record)
-			if size += len(record); size >= t.carrySize {
+			op.Add(commit, offset, record)
+			if size += len(record); size >= c.carrySize {
 				if err := flush(); err != nil {
 					return err
 				}
 			}
 		}
-		passed += int64(len(data))
+		c.passed += int64(len(data))
 		return nil
 	})
 	if err != nil || size == 0 {
-		return before, err
+		return err
 	}
-	return passed, flush()
+	return flush()
 }
 
-// carryRest carries forward what is not a message, a bounded amount per commit
-// until nothing is left. passed is what the messages have left of the
-// generation.
-func (j *janitor) carryRest(ctx context.Context, t task, passed int64) error {
-	for {
-		r, err := j.do(ctx, item{urgent: true, op: &queue.Carry{Through: t.last, Finish: true}, passed: passed})
-		if err != nil || !r.More {
+// carryRest carries forward what is not a message, a bounded amount per commit,
+// until nothing is left.
+func (c *convoy) carryRest(ctx context.Context) error {
+	for c.passed = c.bytes; ; {
+		if err := c.send(ctx, &queue.Carry{Through: c.last, Finish: true}); err != nil {
 			return err
 		}
-		passed = 0
+		for len(c.replies) > 1 {
+			if _, err := c.arrive(ctx); err != nil {
+				return err
+			}
+		}
+		if r, err := c.arrive(ctx); err != nil || !r.More {
+			return err
+		}
 	}
 }

@@ -70,9 +70,11 @@
 // still needs. The speaking goroutine reads bodies and calls the Speaker, in
 // the order of the commits. What is brief and in memory, the loop says by
 // itself when the speaking goroutine has nothing to say: waking it would cost a
-// lone publisher more than saying it costs the disk. The janitor scans and drops old generations of the
-// log, and does so only when everything that was said before has been read;
-// what it asks of the loop goes before what has come in. Open starts the three,
+// lone publisher more than saying it costs the disk. The compactor scans old
+// generations of the log and has them dropped, by a goroutine that does nothing
+// else, since it takes some syncs; but only when everything that was said before
+// has been read. The janitor watches the room on the disk and owns the ballast.
+// What these ask of the loop goes before what has come in. Open starts the five,
 // Close joins them.
 //
 // Memory is bounded by MaxWaiting, Cache, and a few commits of about 1 MiB

@@ -67,6 +67,11 @@ func (s *Store) do(ctx context.Context, i item) (queue.Reply, error) {
 	if err := s.put(i); err != nil {
 		return queue.Reply{}, err
 	}
+	return s.await(ctx, reply)
+}
+
+// await waits for the reply of an op that was handed over.
+func (s *Store) await(ctx context.Context, reply <-chan queue.Reply) (queue.Reply, error) {
 	select {
 	case r := <-reply:
 		return r, nil

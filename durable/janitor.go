@@ -31,6 +31,7 @@ type janitor struct {
 }
 
 func (j *janitor) work(ctx context.Context) {
+	defer close(j.drops)
 	space, doubt := time.NewTimer(spaceInterval), time.NewTicker(doubtInterval)
 	defer space.Stop()
 	defer doubt.Stop()

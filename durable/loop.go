@@ -64,16 +64,13 @@ func (w *worker) turn() (more bool, err error) {
 		w.views[i] = nil
 	}
 	w.views = w.views[:0]
-	return w.next < len(w.items) && w.room() > 0, nil
+	return len(w.urgent) > 0 || w.next < len(w.items) && w.room() > 0, nil
 }
 
 // steps does what is urgent, and of what has come in as much as there is room
 // for.
 func (w *worker) steps(now int64) {
-	for i, urgent := range w.urgent {
-		w.step(urgent, now)
-		w.urgent[i] = item{}
-	}
+	w.stepUrgent(now)
 	records, before := &w.b.out.Records, len(w.b.out.Records)
 	for limit := before + w.room(); w.next < len(w.items) && len(*records) < limit; w.next++ {
 		w.step(w.items[w.next], now)
@@ -82,6 +79,24 @@ func (w *worker) steps(now int64) {
 	if w.usage.crowded() {
 		w.usage.credit -= int64(len(*records) - before)
 	}
+}
+
+// stepUrgent does what is urgent. Of messages that are carried forward a commit
+// has one piece: the next one is for the next commit.
+func (w *worker) stepUrgent(now int64) {
+	pieces := 0
+	for len(w.urgent) > 0 {
+		next := w.urgent[0]
+		if c, ok := next.op.(*queue.Carry); ok && !c.Finish {
+			if pieces++; pieces > 1 {
+				return
+			}
+		}
+		w.step(next, now)
+		w.urgent[0] = item{}
+		w.urgent = w.urgent[1:]
+	}
+	w.urgent = nil
 }
 
 // room is about how many bytes of records what has come in may make in a
@@ -98,7 +113,9 @@ func (w *worker) room() int {
 func (w *worker) take() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.urgent, w.Store.urgent = w.Store.urgent, w.urgent[:0]
+	w.urgent = append(w.urgent, w.Store.urgent...)
+	clear(w.Store.urgent)
+	w.Store.urgent = w.Store.urgent[:0]
 	w.closing = w.closed
 	if w.cause != nil || w.next < len(w.items) {
 		return w.cause

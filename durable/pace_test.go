@@ -28,7 +28,7 @@ func TestPiecesGrowAsTheLogDoes(t *testing.T) {
 	last := 0
 	for excess := int64(-20 * mib); excess <= 20*mib; excess += mib / 4 {
 		size := laden(56*mib, excess).carrySize()
-		if size < minCarry || size > maxCarry || size < last || size-last > 4<<10 && last > 0 {
+		if size < minCarry || size > maxCarry || size < last || size-last > 8<<10 && last > 0 {
 			t.Errorf("%d bytes above the mark, %d bytes are carried at once, after %d", excess, size, last)
 		}
 		last = size
@@ -39,12 +39,12 @@ func TestPiecesGrowAsTheLogDoes(t *testing.T) {
 }
 
 // While it is crowded each piece of a generation gives leave to write: as much
-// as it has won where the crowd begins, an eighth of it at the bound, and in
+// as it has won where the crowd begins, a tenth of it at the bound, and in
 // between less the nearer the bound.
 func TestCreditIsSpreadOverAGeneration(t *testing.T) {
 	const passed, carried = 256 << 10, 64 << 10
 	for _, c := range []struct{ excess, credit int64 }{
-		{0, passed - carried}, {7 * mib, (passed - carried) / 2}, {14 * mib, passed / 8}, {50 * mib, passed / 8},
+		{0, passed - carried}, {21 * mib / 2, (passed - carried) / 2}, {21 * mib, passed / 10}, {50 * mib, passed / 10},
 	} {
 		u := laden(56*mib, c.excess)
 		for piece := range int64(8) {
@@ -74,6 +74,7 @@ type toy struct {
 	usage
 	newest Generation
 	passed int64 // of the oldest generation
+	going  []part
 	most   int64
 }
 
@@ -99,6 +100,10 @@ func (y *toy) sweep() {
 	oldest := y.parts[0]
 	if y.passed == oldest.bytes {
 		y.drop()
+		if y.going = append(y.going, oldest); len(y.going) > 2 {
+			y.dropped(y.going[0])
+			y.going = y.going[1:]
+		}
 		y.passed = 0
 		y.start(false)
 		return
@@ -191,4 +196,22 @@ func TestTheRestIsCarriedInPieces(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A commit has one piece of what is carried, however many are on their way, and
+// all else that is urgent.
+func TestACommitHasOnePiece(t *testing.T) {
+	w := worker{Store: &Store{state: queue.New(config(nil).Queue)}, b: &batch{}}
+	piece, finish := item{op: &queue.Carry{}}, item{op: &queue.Carry{Finish: true}}
+	w.urgent = []item{{op: &queue.Space{}}, piece, finish, piece, {op: &queue.Space{}}, piece, finish}
+	for turn, left := range []int{4, 2, 0, 0} {
+		w.state.Begin(uint64(turn+1), 1, &w.b.out)
+		w.stepUrgent(1)
+		if len(w.urgent) != left {
+			t.Errorf("after turn %d %d are left, not %d", turn, len(w.urgent), left)
+		}
+	}
+	if w.b.ops != 7 {
+		t.Errorf("%d ops were done", w.b.ops)
+	}
 }

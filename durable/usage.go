@@ -13,9 +13,9 @@ import (
 //
 // The log is to have 2 × what is needed and the slack at the most:
 //
-//	         needed × 15/8       slack/2   slack/4   slack/4 + needed/8
-//	0 ────────────────────────┬─────────┬─────────┬────────────────────┐ bytes
-//	                          │         │         │                    └ the bound
+//	         needed × 15/8       slack/2  slack/8  slack × 3/8 + needed/10
+//	0 ────────────────────────┬─────────┬─────────┬──────────────────────┐ bytes
+//	                          │         │         │                      └ the bound
 //	                          │         │         └ crowded: what comes in may write as much as
 //	                          │         │           compaction wins, and less the nearer the bound
 //	                          │         └ compaction
@@ -28,6 +28,7 @@ type usage struct {
 	live  int64  // bytes of messages
 	rest  int64  // bytes of the rest
 	bytes int64  // on disk
+	limbo int64  // bytes among them of generations that nobody needs: they are being dropped
 
 	busy    bool  // the janitor is at work on the oldest
 	carried int64 // bytes that it has carried forward
@@ -99,9 +100,9 @@ func (u *usage) count(commit uint64, bytes int64) {
 	}
 }
 
-// over is by how many bytes the log is larger than it should be before it is
-// compacted; slack not counted.
-func (u *usage) over(needed int64) int64 { return u.bytes - needed - needed*7/8 }
+// over is by how many bytes a log of so many is larger than it should be before
+// it is compacted; slack not counted.
+func over(bytes, needed int64) int64 { return bytes - needed - needed*7/8 }
 
 // tightSlack is how many bytes of garbage may stay while the disk is nearly
 // full: a few generations.
@@ -124,11 +125,12 @@ func (u *usage) start(doubt bool) (p part, want bool) {
 	if !doubt {
 		needed += u.rest
 	}
-	over, slack := u.over(needed), u.slack/2
+	bytes := u.bytes - u.limbo
+	excess, slack := over(bytes, needed), u.slack/2
 	if u.tight { // every generation that can be won counts
-		over, slack = u.bytes-needed, min(slack, tightSlack)
+		excess, slack = bytes-needed, min(slack, tightSlack)
 	}
-	if u.busy || len(u.parts) < 2 || over <= slack {
+	if u.busy || len(u.parts) < 2 || excess <= slack {
 		return p, false
 	}
 	if oldest := u.parts[0]; u.tight && u.room < oldest.live+oldest.rest+carryRoom {
@@ -143,11 +145,11 @@ func (u *usage) crowded() bool { return u.busy && u.excess() > 0 }
 
 // excess is by how many bytes the log is larger than it may be before what
 // comes in must wait for compaction.
-func (u *usage) excess() int64 { return u.over(u.live+u.rest) - (u.slack - u.slack/4) }
+func (u *usage) excess() int64 { return over(u.bytes, u.live+u.rest) - u.slack/2 - u.slack/8 }
 
 // progress counts what the janitor has done. What comes in may write the bytes
 // that were won, less and less as the log nears its bound; so the log does not
-// grow, and nobody waits for longer than a piece takes. An eighth of what was
+// grow, and nobody waits for longer than a piece takes. A tenth of what was
 // passed may be written in any case, so that nothing stands still while much is
 // carried before garbage is found.
 func (u *usage) progress(p progress) {
@@ -157,9 +159,9 @@ func (u *usage) progress(p progress) {
 	if p.rest > 0 {
 		u.parts[len(u.parts)-1].rest += p.rest
 	}
-	room, won := u.slack/4, p.passed-p.carried
+	room, won := u.slack/8*3, p.passed-p.carried
 	left := room - min(max(u.excess(), 0), room)
-	u.credit += max(share(won, left, room), p.passed/8)
+	u.credit += max(share(won, left, room), p.passed/10)
 	u.credit = min(u.credit, u.slack/16) // what is saved up is no leave to be far above the bound
 }
 
@@ -172,7 +174,7 @@ func share(n, part, whole int64) int64 {
 // commit: few while there is time, so that publishes hardly wait for them, and
 // more the nearer the log is to where they must.
 func (u *usage) carrySize() int {
-	room := u.slack / 4
+	room := u.slack / 8
 	late := min(max(room+u.excess(), 0), room)
 	return minCarry + int(share(maxCarry-minCarry, late, room))
 }
@@ -182,9 +184,15 @@ func (u *usage) carrySize() int {
 // the next one may be doubted, too.
 func (u *usage) drop() (worth bool) {
 	oldest := u.parts[0]
-	u.bytes -= oldest.bytes
+	u.limbo += oldest.bytes
 	u.rest -= oldest.rest
 	u.parts = append([]part(nil), u.parts[1:]...)
 	u.busy = false
 	return u.found < oldest.bytes-u.carried
+}
+
+// dropped notes that a generation is not on the disk any longer.
+func (u *usage) dropped(p part) {
+	u.bytes -= p.bytes
+	u.limbo -= p.bytes
 }
