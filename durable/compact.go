@@ -8,33 +8,43 @@ import (
 	"dsend/durable/queue"
 )
 
-// One Carry takes about so many bytes of messages forward: see usage.carrySize.
 const (
-	minCarry = 64 << 10
-	maxCarry = 256 << 10
+	// pieceSize is about how many bytes of messages one Carry looks at.
+	pieceSize = 64 << 10
+	// convoyLength is how many Carries may be under way.
+	convoyLength = 8
 )
-
-// task is a generation to be compacted.
-type task struct {
-	part
-	carrySize int
-}
 
 // clean has the oldest generation compacted if the log has grown too large.
 // Called by the loop.
 func (s *Store) clean(doubt bool) {
 	s.usage.room = s.free.Load()
 	if p, want := s.usage.start(doubt); want {
-		s.sweep <- task{p, s.usage.carrySize()} // has room: only one is at work
+		s.sweep <- p // has room: only one is at work
+	}
+}
+
+// compactor takes generations out of the log, one at a time.
+type compactor struct{ *Store }
+
+func (c compactor) work(ctx context.Context) {
+	defer close(c.drops)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case p := <-c.sweep:
+			c.compact(ctx, p)
+		}
 	}
 }
 
 // compact takes the oldest generation out of the log. A store that cannot is
 // over: its log would grow until the disk is full.
-func (j *janitor) compact(ctx context.Context, t task) {
-	err := j.replace(ctx, t)
+func (c compactor) compact(ctx context.Context, p part) {
+	err := c.replace(ctx, p)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrStopped) {
-		j.fail(t.failed(err))
+		c.fail(p.failed(err))
 	}
 }
 
@@ -45,18 +55,18 @@ func (p part) failed(err error) error {
 // replace carries forward what is still needed of a generation, and has it
 // dropped once that is durable. When the last Carry is answered, everything that
 // was said before it has been read, so nobody needs the generation.
-func (j *janitor) replace(ctx context.Context, t task) error {
-	c := convoy{janitor: j, task: t}
-	if err := c.carryMessages(ctx); err != nil {
+func (c compactor) replace(ctx context.Context, p part) error {
+	v := convoy{Store: c.Store, part: p}
+	if err := v.carryMessages(ctx); err != nil {
 		return err
 	}
-	if err := c.carryRest(ctx); err != nil {
+	if err := v.carryRest(ctx); err != nil {
 		return err
 	}
 	var left int64
-	err := j.view(ctx, item{urgent: true, view: func(*queue.State) {
-		if left = j.usage.parts[0].live; left == 0 {
-			j.clean(j.usage.drop())
+	err := c.view(ctx, item{urgent: true, view: func(*queue.State) {
+		if left = c.usage.parts[0].live; left == 0 {
+			c.clean(c.usage.drop())
 		}
 	}})
 	switch {
@@ -66,7 +76,7 @@ func (j *janitor) replace(ctx context.Context, t task) error {
 		return fmt.Errorf("%d bytes of messages were not carried forward", left)
 	}
 	select {
-	case j.drops <- t.part:
+	case c.drops <- p:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -74,7 +84,7 @@ func (j *janitor) replace(ctx context.Context, t task) error {
 }
 
 // drop removes generations from the disk, which takes some syncs, while the
-// janitor is at work on the next one.
+// compactor is at work on the next one.
 func (s *Store) drop() {
 	for p := range s.drops {
 		if err := s.log.Drop(p.first); err != nil {
@@ -87,18 +97,15 @@ func (s *Store) drop() {
 	}
 }
 
-// convoy is the Carries of a generation. While one is made durable the next one
-// is got ready, so that no commit goes without.
+// convoy is the Carries of a generation. Some are under way at a time, so that
+// each commit takes as many as are due.
 type convoy struct {
-	*janitor
-	task
+	*Store
+	part
 	passed  int64              // bytes of the generation that have been gone through
 	said    int64              // those of them that were sent along
 	replies []chan queue.Reply // that were not waited for yet
 }
-
-// convoyLength is how many Carries may be under way.
-const convoyLength = 2
 
 // send hands a Carry over.
 func (c *convoy) send(ctx context.Context, op *queue.Carry) error {
@@ -121,8 +128,7 @@ func (c *convoy) arrive(ctx context.Context) (queue.Reply, error) {
 	return r, err
 }
 
-// carryMessages carries the messages of a generation forward, a bounded amount
-// per commit.
+// carryMessages carries the messages of a generation forward, piece by piece.
 func (c *convoy) carryMessages(ctx context.Context) error {
 	op, size := &queue.Carry{Through: c.last}, 0
 	flush := func() error {
@@ -133,7 +139,7 @@ func (c *convoy) carryMessages(ctx context.Context) error {
 	err := c.log.Scan(c.first, func(commit uint64, data []byte) error {
 		for offset, record := range queue.Messages(data) {
 			op.Add(commit, offset, record)
-			if size += len(record); size >= c.carrySize {
+			if size += len(record); size >= pieceSize {
 				if err := flush(); err != nil {
 					return err
 				}
@@ -148,8 +154,8 @@ func (c *convoy) carryMessages(ctx context.Context) error {
 	return flush()
 }
 
-// carryRest carries forward what is not a message, a bounded amount per commit,
-// until nothing is left.
+// carryRest carries forward what is not a message, piece by piece, until nothing
+// is left.
 func (c *convoy) carryRest(ctx context.Context) error {
 	for c.passed = c.bytes; ; {
 		if err := c.send(ctx, &queue.Carry{Through: c.last, Finish: true}); err != nil {

@@ -113,7 +113,7 @@ func TestCompactionDoesNotWaitInLine(t *testing.T) {
 				done = len(r.answers())
 			}
 		}
-		must(t, s.put(item{urgent: true, op: &queue.Carry{}, reply: reply}))
+		must(t, s.put(item{urgent: true, op: &queue.Carry{Finish: true}, reply: reply}))
 		log.release()
 		synctest.Wait()
 		if done == 0 || done > 60 {

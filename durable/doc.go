@@ -5,7 +5,7 @@
 //	Do, View ────────┤    ┌───────────────────────────┐    │
 //	                 └──► │ loop: take all that came,  │    ├─► Speaker.Speak (with bodies)
 //	                      │ step, match, write, sync   │ ─► │
-//	janitor ◄── oldest ── │ (group commit)             │    ├─► Speaker.Events
+//	compactor ◄─ oldest ─ │ (group commit)             │    ├─► Speaker.Events
 //	  └──── carry ──────► └───────────────────────────┘    │
 //	                                │                      └── speaking goroutine
 //	                                ▼
@@ -23,10 +23,12 @@
 //
 // The log is to have 2 × what is needed of it and Slack (56 MiB) at the most.
 // What is needed are messages, queues, and message ids for their time. The
-// janitor carries what is needed of the oldest generation forward, a little
-// with each commit, and drops it. Where it does not keep up, what comes in may
-// write as much as it wins (see usage), so that the log does not grow: it may be
-// above the bound only because something large was removed just now.
+// compactor carries what is needed of the oldest generation forward, a little
+// with each commit, and has it dropped. The fuller the log is the more it
+// carries for each byte that is written (see usage), so that it keeps up before
+// anybody must wait for it; where it does not, what comes in may write as much
+// as it wins. The log may be above the bound only because something large was
+// removed just now.
 //
 // The State's time is wall time when the store is opened, and from then on what
 // has passed: it does not jump with the wall clock, and does not go back over a

@@ -15,7 +15,7 @@ type item struct {
 	passed int64              // bytes of the log that a Carry is the end of
 	reply  chan<- queue.Reply // of Do
 	view   func(*queue.State)
-	urgent bool // goes before what has come in: the janitor's, which that may be waiting for
+	urgent bool // goes before what has come in: compaction's, which that may be waiting for
 }
 
 // keepItems is up to how many items an inbox keeps its memory: more is given

@@ -22,7 +22,7 @@ const (
 	doubtInterval = time.Minute
 )
 
-// janitor keeps the log small and watches the room on the disk.
+// janitor watches the room on the disk, and the time.
 type janitor struct {
 	*Store
 	ballast ballast
@@ -31,7 +31,6 @@ type janitor struct {
 }
 
 func (j *janitor) work(ctx context.Context) {
-	defer close(j.drops)
 	space, doubt := time.NewTimer(spaceInterval), time.NewTicker(doubtInterval)
 	defer space.Stop()
 	defer doubt.Stop()
@@ -46,8 +45,6 @@ func (j *janitor) work(ctx context.Context) {
 			j.watch()
 		case <-doubt.C:
 			_ = j.view(ctx, item{urgent: true, view: func(*queue.State) { j.clean(true) }}) // it is ending, otherwise
-		case t := <-j.sweep:
-			j.compact(ctx, t)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package durable
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"dsend/durable/queue"
@@ -14,7 +15,8 @@ type worker struct {
 	items   []item
 	next    int // of items
 	urgent  []item
-	closing bool // nothing comes after these
+	carries []item // that wait for their turn
+	closing bool   // nothing comes after these
 	b       *batch
 	since   int64 // when the oldest record came that nobody waits for; 0 if none
 	stopped bool
@@ -64,7 +66,7 @@ func (w *worker) turn() (more bool, err error) {
 		w.views[i] = nil
 	}
 	w.views = w.views[:0]
-	return len(w.urgent) > 0 || w.next < len(w.items) && w.room() > 0, nil
+	return w.next < len(w.items) && w.room() > 0 || len(w.carries) > 0 && w.usage.hurried(), nil
 }
 
 // steps does what is urgent, and of what has come in as much as there is room
@@ -81,22 +83,36 @@ func (w *worker) steps(now int64) {
 	}
 }
 
-// stepUrgent does what is urgent. Of messages that are carried forward a commit
-// has one piece: the next one is for the next commit.
+// stepUrgent does what is urgent. What is carried forward waits until it is its
+// turn.
 func (w *worker) stepUrgent(now int64) {
-	pieces := 0
-	for len(w.urgent) > 0 {
-		next := w.urgent[0]
-		if c, ok := next.op.(*queue.Carry); ok && !c.Finish {
-			if pieces++; pieces > 1 {
-				return
-			}
+	for i, urgent := range w.urgent {
+		if _, ok := urgent.op.(*queue.Carry); ok {
+			w.carries = append(w.carries, urgent)
+		} else {
+			w.step(urgent, now)
 		}
-		w.step(next, now)
-		w.urgent[0] = item{}
-		w.urgent = w.urgent[1:]
+		w.urgent[i] = item{}
 	}
-	w.urgent = nil
+	done := 0
+	for done < len(w.carries) && w.mayCarry(w.carries[done]) {
+		w.step(w.carries[done], now)
+		done++
+	}
+	w.carries = slices.Delete(w.carries, 0, done)
+}
+
+// mayCarry tells whether a Carry may be done in this commit: it rides along with
+// what has come in, as far as it is due; or goes by itself, when there is no time
+// to wait.
+func (w *worker) mayCarry(i item) bool {
+	switch {
+	case i.op.(*queue.Carry).Finish:
+		return true
+	case w.usage.hurried():
+		return w.b.progress.passed < maxDue
+	}
+	return w.next < len(w.items) && w.b.progress.carried < w.usage.due
 }
 
 // room is about how many bytes of records what has come in may make in a
@@ -113,9 +129,7 @@ func (w *worker) room() int {
 func (w *worker) take() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.urgent = append(w.urgent, w.Store.urgent...)
-	clear(w.Store.urgent)
-	w.Store.urgent = w.Store.urgent[:0]
+	w.urgent, w.Store.urgent = w.Store.urgent, w.urgent[:0]
 	w.closing = w.closed
 	if w.cause != nil || w.next < len(w.items) {
 		return w.cause
@@ -206,6 +220,7 @@ func (w *worker) commit() error {
 		b.changed = append(b.changed, w.nowOf(name))
 	}
 	w.usage.add(b.out.Held, b.out.Freed)
+	w.usage.wrote(int64(len(b.out.Records)) - b.progress.carried)
 	if b.progress != (progress{}) {
 		w.usage.progress(b.progress)
 	}

@@ -82,8 +82,8 @@ func (s *Store) speak() {
 	}
 }
 
-// say says a batch. A call is answered last: the janitor drops a generation
-// when its last Carry is answered, and until then bodies are read from it.
+// say says a batch. A call is answered last: a generation is dropped when its
+// last Carry is answered, and until then bodies are read from it.
 func (v *voice) say(b *batch) error {
 	if len(b.changed) > 0 {
 		v.cfg.Speaker.Changed(b.changed)

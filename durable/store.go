@@ -44,19 +44,19 @@ type Store struct {
 	voice  voice        // the speaking goroutine's; the loop's while nothing is unsaid
 	spare  chan *batch
 	reads  chan read
-	sweep  chan task // to the janitor: the generation to be compacted
+	sweep  chan part // to the compactor: the generation to be compacted
 
-	drops chan part // from the janitor: generations that nobody needs
+	drops chan part // from it: generations that nobody needs
 
 	free  atomic.Int64  // bytes the disk had when it was asked, less what was written since
 	looks chan struct{} // to the janitor: ask the disk now
 
-	stopJanitor context.CancelFunc
-	running     sync.WaitGroup // the speaking goroutine, the janitor and what drops for it
-	ending      chan struct{}  // closed when the loop has ended
-	silent      chan struct{}  // closed when the speaking goroutine has ended
-	done        chan struct{}  // closed when everything has ended
-	err         error          // why; set before that
+	stopHelpers context.CancelFunc // the janitor and the compactor
+	running     sync.WaitGroup     // all goroutines but the loop
+	ending      chan struct{}      // closed when the loop has ended
+	silent      chan struct{}      // closed when the speaking goroutine has ended
+	done        chan struct{}      // closed when everything has ended
+	err         error              // why; set before that
 }
 
 // Open recovers the queues from a log and starts the store. It owns the log
@@ -67,7 +67,7 @@ func Open(log Log, cfg Config) (*Store, error) {
 		cfg: cfg, log: log, state: queue.New(cfg.Queue), cache: newCache(cfg.Cache),
 		wake:   make(chan struct{}, 1),
 		speech: make(chan *batch, 2), spare: make(chan *batch, 4),
-		reads: make(chan read), sweep: make(chan task, 1), drops: make(chan part), looks: make(chan struct{}, 1),
+		reads: make(chan read), sweep: make(chan part, 1), drops: make(chan part), looks: make(chan struct{}, 1),
 		ending: make(chan struct{}), silent: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.voice.Store = s
@@ -78,14 +78,15 @@ func Open(log Log, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// start starts the four goroutines; loop ends the others.
+// start starts the five goroutines; loop ends the others.
 func (s *Store) start() {
 	j := janitor{Store: s, ballast: ballast{Ballast: s.cfg.Ballast, logger: s.cfg.Logger}}
 	j.watch() // before the first publish
 	ctx, cancel := context.WithCancel(context.Background())
-	s.stopJanitor = cancel
+	s.stopHelpers = cancel
 	s.running.Go(s.speak)
 	s.running.Go(func() { j.work(ctx) })
+	s.running.Go(func() { compactor{s}.work(ctx) })
 	s.running.Go(s.drop)
 	go s.loop()
 }
@@ -100,7 +101,7 @@ func (s *Store) loop() {
 	s.mu.Unlock()
 	close(s.ending)
 	close(s.speech)
-	s.stopJanitor()
+	s.stopHelpers()
 	s.running.Wait()
 	s.err = s.closeLog()
 	close(s.done)

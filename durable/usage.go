@@ -13,13 +13,18 @@ import (
 //
 // The log is to have 2 × what is needed and the slack at the most:
 //
-//	         needed × 15/8       slack/2  slack/8  slack × 3/8 + needed/10
-//	0 ────────────────────────┬─────────┬─────────┬──────────────────────┐ bytes
-//	                          │         │         │                      └ the bound
-//	                          │         │         └ crowded: what comes in may write as much as
-//	                          │         │           compaction wins, and less the nearer the bound
-//	                          │         └ compaction
-//	                          └ nothing is won
+//	                low                   high                    the bound
+//	0 ───────────────┼─────────────────────┼────────────────────────┼─► bytes
+//	 nothing is done │ compaction, in step │ crowded: what comes in │
+//	                 │ with what is        │ writes as much as      │
+//	                 │ written: the fuller │ compaction wins, less  │
+//	                 │ the faster          │ the nearer the bound   │
+//
+//	low   needed × 5/4  + slack/8
+//	high  needed × 15/8 + slack × 5/8
+//
+// Between the two the log has time to carry all it needs once round, however
+// that lies: so nobody waits for compaction, unless much was removed at once.
 type usage struct {
 	tight bool  // the disk is nearly full: garbage is given back before the log is twice its need
 	room  int64 // bytes that the disk has left
@@ -30,9 +35,11 @@ type usage struct {
 	bytes int64  // on disk
 	limbo int64  // bytes among them of generations that nobody needs: they are being dropped
 
-	busy    bool  // the janitor is at work on the oldest
+	busy    bool  // the compactor is at work on the oldest
 	carried int64 // bytes that it has carried forward
 	found   int64 // bytes of the rest among them
+	doubted bool  // somebody doubts that it is needed: see start
+	due     int64 // bytes that are to be carried, for what was written
 	credit  int64 // bytes that may be written while it is crowded
 }
 
@@ -47,7 +54,7 @@ type part struct {
 
 // progress is what a commit has done for compaction, in bytes.
 type progress struct {
-	passed  int64 // of the oldest generation: the janitor has been through them
+	passed  int64 // of the oldest generation: the compactor has been through them
 	carried int64 // carried forward
 	rest    int64 // those among them that are not messages
 }
@@ -100,9 +107,15 @@ func (u *usage) count(commit uint64, bytes int64) {
 	}
 }
 
-// over is by how many bytes a log of so many is larger than it should be before
-// it is compacted; slack not counted.
-func over(bytes, needed int64) int64 { return bytes - needed - needed*7/8 }
+// low is how many bytes a log may have of which so many are needed before it is
+// compacted.
+func (u *usage) low(needed int64) int64 { return needed + needed/4 + u.slack/8 }
+
+// high is how many bytes it may have before what comes in must wait for that.
+func (u *usage) high() int64 {
+	needed := u.live + u.rest
+	return needed + needed/8*7 + u.slack/8*5
+}
 
 // tightSlack is how many bytes of garbage may stay while the disk is nearly
 // full: a few generations.
@@ -121,33 +134,58 @@ const carryRoom = maxCommit
 // Doubt is how the log gets small again when their time is over: then they do
 // not count, and the oldest generation is carried to see what is left of it.
 func (u *usage) start(doubt bool) (p part, want bool) {
+	u.doubted = u.doubted || u.busy && doubt
 	needed := u.live
 	if !doubt {
 		needed += u.rest
 	}
-	bytes := u.bytes - u.limbo
-	excess, slack := over(bytes, needed), u.slack/2
+	bytes, allowed := u.bytes-u.limbo, u.low(needed)
 	if u.tight { // every generation that can be won counts
-		excess, slack = bytes-needed, min(slack, tightSlack)
+		allowed = needed + min(u.slack, tightSlack)
 	}
-	if u.busy || len(u.parts) < 2 || excess <= slack {
+	if u.busy || len(u.parts) < 2 || bytes <= allowed {
 		return p, false
 	}
 	if oldest := u.parts[0]; u.tight && u.room < oldest.live+oldest.rest+carryRoom {
 		return p, false
 	}
-	u.busy, u.carried, u.found = true, 0, 0
+	u.busy, u.doubted, u.carried, u.found = true, doubt, 0, 0
 	return u.parts[0], true
 }
 
 // crowded tells that compaction does not keep up.
-func (u *usage) crowded() bool { return u.busy && u.excess() > 0 }
+func (u *usage) crowded() bool { return u.busy && u.bytes > u.high() }
 
-// excess is by how many bytes the log is larger than it may be before what
-// comes in must wait for compaction.
-func (u *usage) excess() int64 { return over(u.bytes, u.live+u.rest) - u.slack/2 - u.slack/8 }
+// fastest is how many bytes are carried at the most for each that is written,
+// and maxDue how many for one commit.
+const (
+	fastest = 8
+	maxDue  = convoyLength * pieceSize
+)
 
-// progress counts what the janitor has done. What comes in may write the bytes
+// wrote notes that so many bytes were written which compaction has not carried:
+// the more are to be carried the nearer the log is to its height.
+func (u *usage) wrote(bytes int64) {
+	if u.busy {
+		u.due = min(u.due+int64(float64(bytes)*u.pace()), maxDue)
+	}
+}
+
+// pace is how many bytes are to be carried for each that is written: as many as
+// have passed of the way from low to high for each that is left.
+func (u *usage) pace() float64 {
+	low := u.low(u.live + u.rest)
+	passed, left := max(u.bytes-low, 0), u.high()-u.bytes
+	if left <= 0 || passed/left >= fastest {
+		return fastest
+	}
+	return float64(passed) / float64(left)
+}
+
+// hurried tells that compaction is not to wait for anything to be written.
+func (u *usage) hurried() bool { return u.crowded() || u.tight || u.doubted }
+
+// progress counts what the compactor has done. What comes in may write the bytes
 // that were won, less and less as the log nears its bound; so the log does not
 // grow, and nobody waits for longer than a piece takes. A tenth of what was
 // passed may be written in any case, so that nothing stands still while much is
@@ -159,8 +197,9 @@ func (u *usage) progress(p progress) {
 	if p.rest > 0 {
 		u.parts[len(u.parts)-1].rest += p.rest
 	}
+	u.due -= p.carried
 	room, won := u.slack/8*3, p.passed-p.carried
-	left := room - min(max(u.excess(), 0), room)
+	left := room - min(max(u.bytes-u.high(), 0), room)
 	u.credit += max(share(won, left, room), p.passed/10)
 	u.credit = min(u.credit, u.slack/16) // what is saved up is no leave to be far above the bound
 }
@@ -168,15 +207,6 @@ func (u *usage) progress(p progress) {
 // share is n × part / whole, for sizes of which the product has no room.
 func share(n, part, whole int64) int64 {
 	return int64(float64(n) * float64(part) / float64(max(whole, 1)))
-}
-
-// carrySize is about how many bytes of messages are to be carried in one
-// commit: few while there is time, so that publishes hardly wait for them, and
-// more the nearer the log is to where they must.
-func (u *usage) carrySize() int {
-	room := u.slack / 8
-	late := min(max(room+u.excess(), 0), room)
-	return minCarry + int(share(maxCarry-minCarry, late, room))
 }
 
 // drop forgets the oldest generation, of which no message is needed any longer.
