@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -27,9 +28,7 @@ func (c *call) consumerCreate() (any, error) {
 		}
 		return c.declareConsumer(req)
 	}
-	if cfg.Name == "" {
-		cfg.Name = cfg.Durable
-	}
+	cfg.Name = cmp.Or(cfg.Name, cfg.Durable, c.names[1])
 	if filter := strings.Join(c.names[2:], "."); filter != "" && filter != cfg.FilterSubject {
 		return nil, server.NewJSConsumerCreateFilterSubjectMismatchError()
 	}

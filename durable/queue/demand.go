@@ -185,10 +185,10 @@ func (s *State) pulled(op *Pull) (q *queue, via *consumer, refused Status) {
 		refused = StatusShutdown
 	case op.Batch < 1 || op.Expires < 0 || op.MaxBytes < 0 || op.Heartbeat < 0:
 		refused = StatusBadRequest
+	case via == nil && op.Consumer != "" && op.Consumer != PullConsumer:
+		refused = StatusRemoved // with its queue, or without
 	case q == nil:
 		refused = StatusNoQueue
-	case via == nil && op.Consumer != "" && op.Consumer != PullConsumer:
-		refused = StatusRemoved
 	case full(s.cfg.MaxWaiting, len(q.demand.pulls)), via != nil && full(via.settings.MaxWaiting, via.waiting):
 		refused = StatusMaxWaiting
 	}

@@ -31,10 +31,10 @@ func (m *model) pull(op *Pull) {
 		status = StatusShutdown
 	case op.Batch < 1:
 		status = StatusBadRequest
+	case op.Consumer != PullConsumer && (q == nil || q.consumer(op.Consumer) == nil):
+		status = StatusRemoved
 	case q == nil:
 		status = StatusNoQueue
-	case q.consumer(op.Consumer) == nil && op.Consumer != PullConsumer:
-		status = StatusRemoved
 	case m.cfg.MaxWaiting > 0 && waiting >= m.cfg.MaxWaiting || m.crowded(q.consumer(op.Consumer)):
 		status = StatusMaxWaiting
 	}
