@@ -199,9 +199,11 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	for what, get := range map[string]func() (*jetstream.RawStreamMsg, error){
-		"by number":    func() (*jetstream.RawStreamMsg, error) { return s.GetMsg(ctx, 6) },
-		"the last":     func() (*jetstream.RawStreamMsg, error) { return s.GetLastMsgForSubject(ctx, "orders.1") },
-		"the next":     func() (*jetstream.RawStreamMsg, error) { return s.GetMsg(ctx, 5, jetstream.WithGetMsgSubject("orders.1")) },
+		"by number": func() (*jetstream.RawStreamMsg, error) { return s.GetMsg(ctx, 6) },
+		"the last":  func() (*jetstream.RawStreamMsg, error) { return s.GetLastMsgForSubject(ctx, "orders.1") },
+		"the next": func() (*jetstream.RawStreamMsg, error) {
+			return s.GetMsg(ctx, 5, jetstream.WithGetMsgSubject("orders.1"))
+		},
 		"by wildcards": func() (*jetstream.RawStreamMsg, error) { return s.GetLastMsgForSubject(ctx, "orders.*") },
 	} {
 		m, err := get()
