@@ -67,6 +67,10 @@ type Config struct {
 	Reserve     uint64        // bytes of disk, with the ballast, below which publishes are refused
 	Ballast     Ballast       // nil is none
 	Slack       int64         // bytes that the log may have beside twice what it needs; 0 is 56 MiB
+
+	// Progress is told, during Open, how many bytes of the log have been
+	// recovered and how many there are; nil is nobody. An error ends it.
+	Progress func(done, total int64) error
 }
 
 // complete fills in what was left out.

@@ -39,6 +39,12 @@
 // The Log is append-only, proves its entries by checksum, and after Sync
 // returned nil keeps them through a power cut. The Speaker does not wait.
 //
+// # Start
+//
+// Open reads the whole log, tells Config.Progress how far it is, and starts
+// nothing before the end. It changes nothing of the log but its torn end, so
+// that it can be killed at any time and done again.
+//
 // # When something fails
 //
 //	write or sync failed     the store is over: nothing of that commit is said, Done

@@ -35,17 +35,22 @@ func (s *Store) recover() error {
 
 func (s *Store) readLog() error {
 	var out queue.Out
+	r := s.recovery()
 	err := s.log.Recover(func(commit uint64, data []byte) error {
 		if err := s.state.Recover(commit, data, &out); err != nil {
 			return fmt.Errorf("commit %d: %w", commit, err)
 		}
 		out.Reset()
-		return nil
+		return r.add(len(data))
 	})
 	if err != nil {
 		return err
 	}
-	return s.state.Recovered()
+	if err := s.state.Recovered(); err != nil {
+		return err
+	}
+	r.end(s.log.Last())
+	return nil
 }
 
 // found makes the first commit of a new store.

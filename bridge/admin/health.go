@@ -17,6 +17,9 @@ const (
 	failed   = "failed"
 )
 
+// Starting says what is done before work is taken.
+func (h *Health) Starting(what string) { h.set(starting, what) }
+
 // Ready says that work is taken.
 func (h *Health) Ready() { h.set(ready, "") }
 

@@ -60,6 +60,9 @@ func TestProbes(t *testing.T) {
 	}
 	expect("/healthz", 200, "starting")
 	expect("/readyz", 503, "starting")
+	h.Starting("recovering the log, 42%")
+	expect("/healthz", 200, "starting: recovering the log, 42%")
+	expect("/readyz", 503, "starting: recovering the log, 42%")
 	h.Ready()
 	expect("/healthz", 200, "ready")
 	expect("/readyz", 200, "ready")

@@ -201,7 +201,7 @@ func (n *node) makeBridge(context.Context) (func() error, error) {
 	return b.Close, nil
 }
 
-func (n *node) openStore(context.Context) (func() error, error) {
+func (n *node) openStore(ctx context.Context) (func() error, error) {
 	if info, err := os.Stat(n.cfg.Storage.Dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s: %w", n.cfg.Storage.Dir, wal.ErrNotFolder)
 	}
@@ -222,6 +222,7 @@ func (n *node) openStore(context.Context) (func() error, error) {
 		Reserve:     uint64(n.cfg.Storage.Reserve),
 		Ballast:     ballast.New(filepath.Join(n.cfg.Storage.Dir, "ballast"), ballast.SizeFor(n.cfg.Storage.Reserve)),
 		Slack:       n.cfg.Storage.Slack,
+		Progress:    func(done, total int64) error { return n.recovering(ctx, done, total) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.cfg.Storage.Dir, err)
@@ -233,6 +234,14 @@ func (n *node) openStore(context.Context) (func() error, error) {
 		}
 		return nil // run has said it
 	}, nil
+}
+
+// recovering tells the probes how far recovery is, and ends it when the process
+// shall end. Clients that come meanwhile are told that nobody is there: the
+// bridge listens when the store has been recovered.
+func (n *node) recovering(ctx context.Context, done, total int64) error {
+	n.health.Starting(fmt.Sprintf("recovering the log, %d%%", done*100/max(total, 1)))
+	return ctx.Err()
 }
 
 // logBytes is the size of the log on disk.

@@ -121,6 +121,12 @@
 // meanwhile. Nothing is assumed about the order in which unsynced writes, sizes and names reach the disk, nor about what a
 // block that did not reach it holds. The folder is on a local file system with flock, and only this package writes to it.
 //
+// # Reading ahead
+//
+// Recover has two goroutines read whole generations and prove their checksums while its caller works on the one before.
+// Together they hold five generations of a few MiB; a larger one is read piece by piece. They have ended when Recover
+// returns.
+//
 // # The library
 //
 // tidwall/wal v1.2.1 refuses a log with a torn end, has no checksums, goes on after failed writes, and deletes segments

@@ -34,13 +34,8 @@ func (l *Log) recover(fn func(uint64, []byte) error) error {
 	if len(l.gens) == 0 {
 		return l.recoverNone()
 	}
-	for i, g := range l.gens[:len(l.gens)-1] {
-		if err := load(g, fn); err != nil {
-			return err
-		}
-		if err := follows(g, l.gens[i+1].first); err != nil {
-			return err
-		}
+	if err := l.recoverSealed(fn); err != nil {
+		return err
 	}
 	if err := l.recoverNewest(l.gens[len(l.gens)-1], fn); err != nil {
 		return err
@@ -82,17 +77,25 @@ func (l *Log) recoverNone() error {
 	return nil
 }
 
-// load reads a generation that has a successor. It was durable as a whole before the successor was begun.
-func load(g *generation, fn func(uint64, []byte) error) error {
-	if g.missing {
-		return nil // follows says what is missing
+// recoverSealed reads the generations that have a successor. Each was durable as a whole before that was begun.
+func (l *Log) recoverSealed(fn func(uint64, []byte) error) error {
+	sealed := l.gens[:len(l.gens)-1]
+	files := readAhead(sealed)
+	defer files.stop()
+	for i, g := range sealed {
+		err := files.each(i, func(e entry) error {
+			g.extend(e.end())
+			return fn(e.commit, e.data)
+		})
+		if err != nil {
+			return err
+		}
+		g.seal()
+		if err := follows(g, l.gens[i+1].first); err != nil {
+			return err
+		}
 	}
-	err := scan(g, func(e entry) error {
-		g.extend(e.end())
-		return fn(e.commit, e.data)
-	})
-	g.seal()
-	return err
+	return nil
 }
 
 // follows checks that a generation that begins with commit next comes right behind g.
