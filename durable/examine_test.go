@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"dsend/durable/queue"
 	"dsend/durable/wal"
+	"dsend/testkit"
 )
 
 // busyLog is a log on disk of several generations, of a store that has seen
@@ -96,12 +96,10 @@ func TestExamine(t *testing.T) {
 // what was repaired, and reads every body as it was.
 func TestExamineDamage(t *testing.T) {
 	positions, repairEvery := 150, 15
-	if os.Getenv("TEST_STORM") == "1" {
+	if testkit.Storm() {
 		positions, repairEvery = 10_000, 100
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 7))
+	r := testkit.Dice(t)
 	dir := busyLog(t)
 	whole := kept(t, dir)
 	files, err := filepath.Glob(filepath.Join(dir, "*.gen", "*"))
@@ -120,7 +118,7 @@ func TestExamineDamage(t *testing.T) {
 		must(t, os.WriteFile(file, hurt, 0o600))
 		survey, e := examined(t, dir)
 		if len(survey.Places) == 0 || survey.Places[0].File != file || survey.Places[0].Offset > int64(at) || len(survey.Lost) != 1 || e.Mending == nil {
-			t.Fatalf("seed %d: byte %d of %s: found %v, lost %v", seed, at, file, survey.Places, survey.Lost)
+			t.Fatalf("byte %d of %s: found %v, lost %v", at, file, survey.Places, survey.Lost)
 		}
 		if n%repairEvery == 0 {
 			work := filepath.Join(t.TempDir(), "log")

@@ -13,6 +13,7 @@ import (
 // The import arrow is the path of a message: strictly one way.
 func TestArrows(t *testing.T) {
 	may := map[string][]string{
+		"dsend/testkit":          {}, // of tests
 		"dsend/retry":            {},
 		"dsend/dlq":              {},
 		"dsend/durable/queue":    {"dsend/retry", "dsend/dlq"},
@@ -28,6 +29,9 @@ func TestArrows(t *testing.T) {
 	impure := []string{"os", "net", "log", "log/slog", "math/rand", "math/rand/v2", "crypto/rand", "sync", "context"}
 	seen := 0
 	for _, p := range packages(t) {
+		if slices.Contains(p.Imports, "dsend/testkit") {
+			t.Errorf("%s imports what is for tests", p.ImportPath)
+		}
 		allowed, known := may[p.ImportPath]
 		if !known {
 			if !strings.HasPrefix(p.ImportPath, "dsend/cmd/") && !strings.HasPrefix(p.ImportPath, "dsend/examples") {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dsend/testkit"
 )
 
 // TestReadme runs `make run` and every command that README shows, in order,
@@ -56,7 +58,7 @@ func TestReadme(t *testing.T) {
 // required, it must be.
 func natsThere(t *testing.T) bool {
 	_, err := exec.LookPath("nats")
-	if err != nil && os.Getenv("TEST_REQUIRE_ALL") != "" {
+	if err != nil && testkit.RequireAll() {
 		t.Fatal("no nats command; .ci/run builds it")
 	}
 	if err != nil {

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"dsend/retry"
+	"dsend/testkit"
 )
 
 // A factory is a queue and its workers for some hours of fake time: messages
@@ -161,7 +161,7 @@ func lognormal(rng *rand.Rand, median time.Duration, spread float64) time.Durati
 func TestAutomaticVisibilityBesideTheBestFixedOne(t *testing.T) {
 	const every = 500 * time.Millisecond
 	last := 6 * time.Hour
-	if os.Getenv("TEST_STORM") != "" {
+	if testkit.Storm() {
 		last = 48 * time.Hour
 	}
 	rows := make([]string, len(workloads()))
@@ -169,8 +169,7 @@ func TestAutomaticVisibilityBesideTheBestFixedOne(t *testing.T) {
 		for i, w := range workloads() {
 			t.Run(w.name, func(t *testing.T) {
 				t.Parallel()
-				seed := rand.Uint64()
-				t.Logf("seed %d", seed)
+				seed := testkit.Seed(t)
 				auto := newFactory(seed, autoSettings(), w.takes)
 				auto.run(last, every)
 				settings := autoSettings()

@@ -2,22 +2,16 @@ package queue
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
-	"time"
+
+	"dsend/testkit"
 )
 
 // TestMangledLogs takes logs of ours and loses, doubles, exchanges and alters
 // records in them, with the checksums made right again. No log of ours is like
 // that, but neither a panic nor a hang may come of it.
 func TestMangledLogs(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("TEST_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("TEST_SEED=%d", seed)
-	c := newSeeded(seed)
+	c := seeded{testkit.Dice(t)}
 	const logs, each = 6, 200
 	refused := 0
 	for range logs {

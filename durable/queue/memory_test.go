@@ -1,9 +1,10 @@
 package queue
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
+
+	"dsend/testkit"
 )
 
 // TestWaitingMessagesAreSmall measures the memory of a backlog: 4 bytes for
@@ -29,9 +30,7 @@ func TestWaitingMessagesAreSmall(t *testing.T) {
 	}
 	for _, p := range plays {
 		t.Run(p.name, func(t *testing.T) {
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
-			random := rand.New(rand.NewPCG(seed, 0))
+			random := testkit.Dice(t)
 			d := drive(benchConfig())
 			op := plain()
 			large := make([]byte, max(p.sizes, 256))

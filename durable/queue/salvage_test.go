@@ -2,12 +2,11 @@ package queue
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"dsend/testkit"
 )
 
 // salvage recovers what is left of a log when some of its commits are lost, and
@@ -201,14 +200,9 @@ func told(l Losses) string {
 // should not be is told to be in doubt, no number is given again, and a store
 // that recovers the mended log has the same.
 func TestSalvageRandom(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("TEST_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("TEST_SEED=%d", seed)
-	c := newSeeded(seed)
+	c := seeded{testkit.Dice(t)}
 	logs := 15
-	if os.Getenv("TEST_STORM") == "1" {
+	if testkit.Storm() {
 		logs = 4000
 	}
 	missing, extra := 0, 0

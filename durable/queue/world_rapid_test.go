@@ -5,9 +5,10 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
+
+	"dsend/testkit"
 )
 
 // seeded is a choice that a seed repeats.
@@ -36,10 +37,7 @@ func TestWorldRapid(t *testing.T) {
 // TestWorld runs long stories. TEST_SEED repeats one; TEST_STORM=1 runs a
 // million steps, TEST_STORM=n n million.
 func TestWorld(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("TEST_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
+	seed := testkit.Seed(t)
 	stories, steps := 10, 400
 	if storm, _ := strconv.Atoi(os.Getenv("TEST_STORM")); storm > 0 {
 		stories, steps = storm*1000, 1000

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"dsend/testkit"
 )
 
 // The interface that package durable defines; it is repeated here so that a change of a method is noticed here.
@@ -229,8 +231,7 @@ func TestFree(t *testing.T) {
 // TestTogether runs all that may run side by side: one goroutine appends, syncs and drops, others read and scan.
 func TestTogether(t *testing.T) {
 	l := open(t, t.TempDir(), Options{GenerationSize: 2000})
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	var wg sync.WaitGroup
 	done := make(chan struct{})
 	aside := func(work func(r *rand.Rand) error) {

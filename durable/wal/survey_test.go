@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"dsend/testkit"
 )
 
 // surveyed is what a survey of the log in dir finds. The numbers must have no gap.
@@ -92,9 +94,6 @@ func twoGenerations(t *testing.T) (dir string, gens []*generation) {
 	return dir, l.gens
 }
 
-// stormy tells whether the long form is asked for.
-func stormy() bool { return os.Getenv("TEST_STORM") == "1" }
-
 // TestSurveyEveryBit flips each bit of each file. The survey finds the place that Recover refuses, and loses the one
 // commit that was hurt; of the last one, which cannot be known to have been durable, it says that it is torn. The log is
 // repaired for every 31st bit, for each bit in the long form.
@@ -124,7 +123,7 @@ func TestSurveyEveryBit(t *testing.T) {
 				}
 			}
 			flips++
-			if bit%31 == 0 || stormy() {
+			if bit%31 == 0 || testkit.Storm() {
 				work := copyDir(t, dir)
 				s, whole := surveyed(t, work)
 				wantRepaired(t, s, whole)
@@ -243,12 +242,10 @@ func TestSurveyHurtFolder(t *testing.T) {
 // wrong is delivered, what is not hurt is kept, and every hurt commit is told.
 func TestSurveyDamage(t *testing.T) {
 	positions := 300
-	if stormy() {
+	if testkit.Storm() {
 		positions = 10_000
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := testkit.Dice(t)
 	dir := folder(t)
 	l := open(t, dir, Options{GenerationSize: 20_000})
 	want := map[uint64][]byte{}
@@ -272,16 +269,16 @@ func TestSurveyDamage(t *testing.T) {
 		s, whole := surveyed(t, dir)
 		for n, data := range whole {
 			if !bytes.Equal(data, want[n]) {
-				t.Fatalf("seed %d: commit %d delivered wrong", seed, n)
+				t.Fatalf("commit %d delivered wrong", n)
 			}
 		}
 		if !s.Damaged() || s.Places[0].File != g.segment() {
-			t.Fatalf("seed %d: bytes %d to %d of %s hurt, found %v", seed, from, to, g.segment(), s.Places)
+			t.Fatalf("bytes %d to %d of %s hurt, found %v", from, to, g.segment(), s.Places)
 		}
 		newest := g == l.gens[len(l.gens)-1]
 		for n := range want {
 			if _, kept := whole[n]; !kept && (n < first || n > last) && !(newest && first == g.first) {
-				t.Fatalf("seed %d: commits %d to %d hurt, %d lost: %v", seed, first, last, n, s.Places)
+				t.Fatalf("commits %d to %d hurt, %d lost: %v", first, last, n, s.Places)
 			}
 		}
 		check(t, s.Close())

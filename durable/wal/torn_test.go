@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dsend/testkit"
 )
 
 // torn is a log of 10 commits that was killed, the last three of which were one sync that never came back: nobody was
@@ -101,9 +102,8 @@ func TestTornAtEveryByte(t *testing.T) {
 
 func TestRandomBytesBehindTheEnd(t *testing.T) {
 	dir, newest, file, _ := torn(t)
+	seed := testkit.Seed(t)
 	for n := 1; n <= 64; n++ {
-		seed := rand.Uint64()
-		t.Logf("%d bytes from seed %d", n, seed)
 		junk := noise(seed, n)
 		junk[n-1] |= 1 // the zeros at the end are not kept
 		longer := copyDir(t, dir)

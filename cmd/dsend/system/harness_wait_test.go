@@ -2,12 +2,10 @@ package system
 
 import (
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
+
+	"dsend/testkit"
 )
 
 // patience is how long anything may take before a test gives up: a limit for
@@ -67,34 +65,5 @@ func checkDue(t testing.TB, what string, due, got time.Time, delay time.Duration
 	}
 }
 
-// dice gives a test its random numbers, and logs the seed that repeats them.
-func dice(t testing.TB) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("TEST_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("TEST_SEED: %v", err)
-		}
-		seed = n
-	}
-	t.Logf("TEST_SEED=%d", seed)
-	h := fnv.New64()
-	_, _ = h.Write([]byte(t.Name()))
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
-}
-
-// storm tells whether the long form was asked for.
-func storm() bool { return os.Getenv("TEST_STORM") == "1" }
-
-// need skips a test for want of a tool, or fails it where all is required.
-func need(t testing.TB, have bool, install string) {
-	t.Helper()
-	switch {
-	case have:
-	case os.Getenv("TEST_REQUIRE_ALL") == "1":
-		t.Fatal("TEST_REQUIRE_ALL=1, and this is missing: " + install)
-	default:
-		t.Skip("needs: " + install)
-	}
-}
+// Words of all tests.
+var dice, need, storm = testkit.Dice, testkit.Need, testkit.Storm

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"dsend/testkit"
 )
 
 // rig is a mounted disk.
@@ -27,12 +29,8 @@ type rig struct {
 
 func start(t *testing.T, m Model, seed uint64) *rig {
 	t.Helper()
-	if missing := Missing(); missing != "" {
-		if os.Getenv("TEST_REQUIRE_ALL") == "1" {
-			t.Fatal("TEST_REQUIRE_ALL=1, and this is missing: " + missing)
-		}
-		t.Skip("needs: " + missing)
-	}
+	missing := Missing()
+	testkit.Need(t, missing == "", missing)
 	r := &rig{t, New(m, seed), t.TempDir()}
 	r.must(r.disk.Mount(r.dir))
 	t.Cleanup(func() {

@@ -7,17 +7,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"dsend/cmd/dsend/system/crashfs"
+	"dsend/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -38,35 +36,14 @@ var workshop string
 // patience is how long anything may take before a test gives up: a limit for failures, nothing waits for it to pass.
 const patience = 60 * time.Second
 
-// storm tells whether the long form was asked for.
-func storm() bool { return os.Getenv("TEST_STORM") == "1" }
-
-// dice gives a test its random numbers, and logs the seed that repeats them.
-func dice(t testing.TB) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("TEST_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("TEST_SEED: %v", err)
-		}
-		seed = n
-	}
-	t.Logf("TEST_SEED=%d", seed)
-	h := fnv.New64()
-	_, _ = h.Write([]byte(t.Name()))
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
-}
+// Words of all tests.
+var dice, storm = testkit.Dice, testkit.Storm
 
 // newDisk mounts an empty disk at a folder, until the end of the test.
 func newDisk(t testing.TB, m crashfs.Model, seed uint64) (disk *crashfs.Disk, dir string) {
 	t.Helper()
-	if missing := crashfs.Missing(); missing != "" {
-		if os.Getenv("TEST_REQUIRE_ALL") == "1" {
-			t.Fatal("TEST_REQUIRE_ALL=1, and this is missing: " + missing)
-		}
-		t.Skip("needs: " + missing)
-	}
+	missing := crashfs.Missing()
+	testkit.Need(t, missing == "", missing)
 	disk, dir = crashfs.New(m, seed), t.TempDir()
 	if err := disk.Mount(dir); err != nil {
 		t.Fatal(err)
