@@ -19,9 +19,9 @@ run: build ## Run the queues here: NATS on 127.0.0.1:4222, data in ./dsend-data
 	./dsend serve
 
 .PHONY: test
-test: ## Run all tests with the race detector, and the checks
+test: ## Run all tests with the race detector, and print what clients can do
 	$(GO) vet ./...
-	$(GO) test -race -timeout $(TIMEOUT) ./...
+	$(GO) test -race -timeout $(TIMEOUT) ./...; code=$$?; cat .cache/clients.txt; exit $$code
 
 .PHONY: check
 check: ## Format, vet and staticcheck

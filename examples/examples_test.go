@@ -78,6 +78,109 @@ func TestService(t *testing.T) {
 	}
 }
 
+// What the programs for JetStream say, in whatever language.
+const mails = `on disk as mails 1
+mails.welcome to ann@example.org, attempt 1
+mails.welcome to ann@example.org, attempt 2
+done, and that is on disk
+`
+
+func TestJetStream(t *testing.T) {
+	if got := run(t, serve(t), "jetstream"); got != mails {
+		t.Errorf("jetstream says\n%swant\n%s", got, mails)
+	}
+}
+
+func TestNode(t *testing.T) {
+	modules, err := filepath.Abs("../.cache/node/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = os.Stat(filepath.Join(modules, "@nats-io", "jetstream"))
+	need(t, err == nil, "nats.js (mkdir -p .cache/node && cp examples/node/package*.json .cache/node && npm --prefix .cache/node ci)")
+	dir := t.TempDir() // node looks for modules beside the program, and nowhere else
+	text, err := os.ReadFile("node/worker.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "worker.mjs"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	if got := output(t, serve(t), tool(t, "node"), filepath.Join(dir, "worker.mjs")); got != mails {
+		t.Errorf("worker.mjs says\n%swant\n%s", got, mails)
+	}
+}
+
+func TestC(t *testing.T) {
+	_, err := os.Stat("/usr/include/nats/nats.h")
+	need(t, err == nil, "libnats (apt-get install libnats-dev)")
+	binary := filepath.Join(t.TempDir(), "worker")
+	if out, err := exec.Command(tool(t, "gcc"), "-Wall", "-Wextra", "-Werror", "-o", binary, "c/worker.c", "-lnats").CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	if got := output(t, serve(t), binary); got != mails {
+		t.Errorf("worker says\n%swant\n%s", got, mails)
+	}
+}
+
+func TestCLI(t *testing.T) {
+	nats := tool(t, "nats")
+	t.Setenv("PATH", filepath.Dir(nats)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	got := squeeze(output(t, serve(t), tool(t, "sh"), "cli/work.sh"))
+	want := `Stored in Stream: mails Sequence: 1 Domain: "dsend"
+to ann@example.org
+to ann@example.org
+to ann@example.org
+to ann@example.org
+`
+	if got != want {
+		t.Errorf("work.sh says\n%swant\n%s", got, want)
+	}
+}
+
+// squeeze drops empty lines, with which the nats CLI is generous, and what it puts
+// before a line of its log.
+func squeeze(s string) (out string) {
+	for line := range strings.Lines(s) {
+		if _, said, ok := strings.Cut(line, "Stored in"); ok {
+			line = "Stored in" + said
+		}
+		if strings.TrimSpace(line) != "" {
+			out += line
+		}
+	}
+	return out
+}
+
+// tool finds a program that is not of these sources.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if path, err = filepath.Abs(filepath.Join("../.cache/bin", name)); err == nil {
+			_, err = os.Stat(path)
+		}
+	}
+	need(t, err == nil, name+" (.ci/run installs it)")
+	return path
+}
+
+// need skips a test for want of a tool, or fails it where all is required.
+func need(t *testing.T, have bool, install string) {
+	t.Helper()
+	switch {
+	case have:
+	case os.Getenv("TEST_REQUIRE_ALL") == "1":
+		t.Fatal("TEST_REQUIRE_ALL=1, and this is missing: " + install)
+	default:
+		t.Skip("needs: " + install)
+	}
+}
+
 // serve runs dsend with the queue of the service example and gives its URL.
 func serve(t *testing.T) string {
 	t.Helper()
@@ -118,12 +221,18 @@ func begin(t *testing.T, cmd *exec.Cmd) {
 	})
 }
 
-// run runs an example to its end and gives what it printed.
+// run runs an example in Go to its end and gives what it printed.
 func run(t *testing.T, url, name string) string {
+	t.Helper()
+	return output(t, url, build(t, "./"+name))
+}
+
+// output runs a program to its end and gives what it printed.
+func output(t *testing.T, url, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, build(t, "./"+name))
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "NATS_URL="+url)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
