@@ -9,7 +9,7 @@ nats pub -J dsend.publish.mails 'to ann@example.org'
 nats consumer add mails senders --pull --ack explicit --max-deliver 2 --defaults >/dev/null
 nats consumer next mails senders --nak --raw    # fails: it comes again, later each time
 nats consumer next mails senders --nak --raw    # fails for the last time: to the dead-letter queue
-nats stream get mails-dlq 1 | grep -E '^(Item|to )'
+nats stream get mails-dlq 1 | grep '^to '       # it is all there
 
 # Replay it and work it off. A worker can also be: nats reply dsend.work.mails --queue workers done
 nats request --raw dsend.api.dlq.replay '{"queue":"mails"}' >/dev/null

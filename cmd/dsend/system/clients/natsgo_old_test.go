@@ -50,7 +50,7 @@ func (e *elder) managers() {
 		}
 		return err
 	})
-	config := &nats.StreamConfig{Name: "orders", Subjects: []string{"orders.>"}, Retention: nats.WorkQueuePolicy}
+	config := &nats.StreamConfig{Name: "orders", Subjects: []string{"orders.>"}, Retention: nats.WorkQueuePolicy, Discard: nats.DiscardNew}
 	e.op("stream create", func() error { _, err := e.js.AddStream(config); return err })
 	e.op("stream update", func() error {
 		config.MaxMsgs = 5000
@@ -292,6 +292,11 @@ func (e *elder) life() {
 func (e *elder) restart(s *server) {
 	e.op("server killed", func() error {
 		const n = 100
+		// What was on its way when the server died comes again after the ack wait.
+		short := &nats.ConsumerConfig{Durable: "w", AckPolicy: nats.AckExplicitPolicy, AckWait: 3 * time.Second, MaxDeliver: -1}
+		if _, err := e.js.UpdateConsumer("orders", short); err != nil {
+			return err
+		}
 		done, killed := map[string]bool{}, false
 		published := make(chan error, 1)
 		go func() { published <- e.publishAll(n) }()

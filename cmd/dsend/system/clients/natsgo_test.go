@@ -492,7 +492,11 @@ func (g *gopher) life() {
 		if err := errors.Join(g.holds(0), g.letters(1)); err != nil {
 			return err
 		}
-		m, err := dead.GetMsg(g.ctx, dead.CachedInfo().State.FirstSeq)
+		letter, err := g.js.Stream(g.ctx, "orders-dlq")
+		if err != nil {
+			return err
+		}
+		m, err := letter.GetMsg(g.ctx, letter.CachedInfo().State.FirstSeq)
 		if err == nil {
 			err = equal(string(m.Data), "life")
 		}
@@ -525,12 +529,17 @@ const errorCode = "Nats-Service-Error-Code"
 func (g *gopher) restart(s *server) {
 	g.op("server killed", func() error {
 		const n = 300
+		// What was on its way when the server died comes again after the ack wait.
+		short := jetstream.ConsumerConfig{Durable: "w", AckPolicy: jetstream.AckExplicitPolicy, AckWait: 3 * time.Second, MaxDeliver: -1}
+		if _, err := g.stream.UpdateConsumer(g.ctx, short); err != nil {
+			return err
+		}
 		acked := make(chan string, 10*n)
 		c, err := g.consumer.Consume(func(m jetstream.Msg) {
 			if m.DoubleAck(g.ctx) == nil {
 				acked <- string(m.Data())
 			}
-		}, jetstream.PullExpiry(5*time.Second))
+		}, jetstream.PullMaxMessages(20), jetstream.PullExpiry(5*time.Second), jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { g.Log("consume: ", err) }))
 		if err != nil {
 			return err
 		}
@@ -543,7 +552,8 @@ func (g *gopher) restart(s *server) {
 			case body := <-acked:
 				done[body] = true
 			case <-time.After(patience):
-				return fmt.Errorf("%d of %d messages are done", len(done), n)
+				i, err := g.consumer.Info(g.ctx)
+				return fmt.Errorf("%d of %d messages are done: %+v, %w", len(done), n, i, err)
 			}
 			if !killed && len(done) > n/3 {
 				s.restart()

@@ -113,19 +113,23 @@ static bool stream_purge(void) {
     return holds(0);
 }
 
-static bool consumer_create(void) {
+static bool consumer(natsStatus (*change)(jsConsumerInfo **, jsCtx *, const char *, jsConsumerConfig *, jsOptions *, jsErrCode *),
+                     int64_t ack_wait, int64_t max_deliver) {
     jsConsumerConfig config;
     jsConsumerInfo *info = NULL;
     ok(jsConsumerConfig_Init(&config));
     config.Durable = "w";
     config.AckPolicy = js_AckExplicit;
-    config.AckWait = 30LL * 1000 * 1000 * 1000;
-    config.MaxDeliver = 3;
-    ok(js_AddConsumer(&info, js, "orders", &config, NULL, NULL));
-    must(strcmp(info->Name, "w") == 0);
+    config.AckWait = ack_wait * 1000 * 1000 * 1000;
+    config.MaxDeliver = max_deliver;
+    ok(change(&info, js, "orders", &config, NULL, NULL));
+    must(strcmp(info->Name, "w") == 0 && info->Config->AckWait == config.AckWait);
     jsConsumerInfo_Destroy(info);
     return true;
 }
+
+static bool consumer_create(void) { return consumer(js_AddConsumer, 30, 3); }
+static bool consumer_update(void) { return consumer(js_UpdateConsumer, 3, -1); }
 
 static bool consumer_info(void) {
     jsConsumerInfo *info = NULL;
@@ -371,6 +375,7 @@ int main(int argc, char **argv) {
     op("in progress", in_progress);
     op("term", term);
     op("life", life);
+    op("consumer update", consumer_update); // what was on its way when the server dies comes again soon
     op("server killed", server_killed);
     op("consumer delete", consumer_delete);
     op("stream delete", stream_delete);

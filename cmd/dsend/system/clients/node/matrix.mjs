@@ -231,12 +231,14 @@ await op("life", async () => {
 await op("server killed", async () => {
   const n = 300;
   const done = new Set();
+  // What was on its way when the server died comes again after the ack wait.
+  await jsm.consumers.update("orders", "w", { ack_wait: nanos(3000), max_deliver: -1 });
   const publishing = (async () => {
     for (let i = 0; i < n; i++) {
       await eventually(() => js.publish("orders.new", `message ${i}`, { msgID: `message ${i}`, timeout: 1000 }));
     }
   })();
-  const messages = await consumer.consume({ expires: 5000 });
+  const messages = await consumer.consume({ max_messages: 20, expires: 5000 });
   let killed = false;
   for await (const m of messages) {
     m.ack();
