@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -244,7 +245,16 @@ func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, fo
 func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
+
+// Errorf says what has failed. A leaf that closes while it is written to has not: the server says so of clients at its
+// debug level, and of leafs, which we are one of, as an error.
+func (l *serverLog) Errorf(format string, v ...any) {
+	level := slog.LevelError
+	if strings.Contains(format, "Error flushing") {
+		level = slog.LevelDebug
+	}
+	l.say(level, format, v)
+}
 
 // Fatalf does not end the process, as the server expects of its own logger:
 // whoever started the server is told.

@@ -130,18 +130,38 @@ func TestAFailureOfTheJanitor(t *testing.T) {
 	}
 }
 
-// What the disk says of a failed log when it is closed goes to the logger.
+// What the disk says of a failed log when it is closed goes to the logger; that the log has failed, which everybody knows,
+// does not.
 func TestTheLoggerIsToldOfAFailedClose(t *testing.T) {
-	play(t, func(t *testing.T) {
-		var said bytes.Buffer
-		log := newMemLog()
-		s, _ := open(t, log, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&said, nil)) })
-		log.failNext("Sync", 1)
-		submit(t, s, publish("body"))
-		<-s.Done()
-		time.Sleep(time.Second)
-		if n := strings.Count(said.String(), "\n"); n != 1 || !strings.Contains(said.String(), "did not close well") {
-			t.Errorf("the logger was told %q", said.String())
-		}
-	})
+	for _, closing := range []error{nil, errors.New("the lock is lost")} {
+		play(t, func(t *testing.T) {
+			var said bytes.Buffer
+			log := newMemLog()
+			s, _ := open(t, &closingLog{log, closing}, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&said, nil)) })
+			log.failNext("Sync", 1)
+			submit(t, s, publish("body"))
+			<-s.Done()
+			time.Sleep(time.Second)
+			want := 0
+			if closing != nil {
+				want = 1
+			}
+			if n := strings.Count(said.String(), "\n"); n != want || strings.Count(said.String(), "did not close well") != want {
+				t.Errorf("closing it fails with %v; the logger was told %q", closing, said.String())
+			}
+		})
+	}
+}
+
+// closingLog fails in its own way when it is closed.
+type closingLog struct {
+	*memLog
+	err error
+}
+
+func (l *closingLog) Close() error {
+	if err := l.memLog.Close(); l.err == nil {
+		return err
+	}
+	return l.err
 }

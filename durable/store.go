@@ -72,7 +72,8 @@ func Open(log Log, cfg Config) (*Store, error) {
 	}
 	s.voice.Store = s
 	if err := s.recover(); err != nil {
-		return nil, errors.Join(err, log.Close())
+		s.cause = err
+		return nil, s.closeLog()
 	}
 	s.start()
 	return s, nil
@@ -114,9 +115,9 @@ func (s *Store) closeLog() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.cause != nil && err != nil:
+	case s.cause != nil && err != nil && !errors.Is(s.cause, err):
 		s.cfg.Logger.Warn("the log did not close well after the failure", "error", err)
-	case err != nil:
+	case s.cause == nil && err != nil:
 		return fmt.Errorf("close the log: %w", err)
 	}
 	return s.cause

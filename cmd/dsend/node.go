@@ -94,7 +94,9 @@ func (n *node) run(ctx context.Context, ready func(*node)) (err error) {
 	defer func() {
 		n.health.Stopping()
 		for _, stop := range slices.Backward(stops) {
-			err = errors.Join(err, stop())
+			if failed := stop(); !errors.Is(err, failed) { // one failure is said once
+				err = errors.Join(err, failed)
+			}
 		}
 	}()
 	for _, start := range []box{n.startHTTP, n.startServer, n.makeBridge, n.openStore, n.startAPI, n.serveStore, n.openGateway, n.startAdmin} {
@@ -228,12 +230,7 @@ func (n *node) openStore(ctx context.Context) (func() error, error) {
 		return nil, fmt.Errorf("%s: %w", n.cfg.Storage.Dir, err)
 	}
 	n.store = store
-	return func() error {
-		if err := store.Close(); !errors.Is(err, n.fault()) {
-			return err
-		}
-		return nil // run has said it
-	}, nil
+	return store.Close, nil
 }
 
 // recovering tells the probes how far recovery is, and ends it when the process
@@ -250,14 +247,6 @@ func (n *node) logBytes() (bytes int64) {
 		bytes += g.Bytes
 	}
 	return bytes
-}
-
-// fault is why the store ended before it was closed, if it did.
-func (n *node) fault() error {
-	if err := n.store.Err(); !errors.Is(err, durable.ErrStopped) {
-		return err
-	}
-	return nil
 }
 
 func (n *node) queueConfig(cfg *config.Config) queue.Config {

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -321,9 +322,9 @@ func (l *Log) Close() error {
 	l.mu.Lock()
 	l.err = ErrClosed
 	l.mu.Unlock()
-	err = errors.Join(err, l.closeWriter())
+	err = cmp.Or(err, l.closeWriter()) // after a failure it may fail for the same reason, and one is enough
 	l.readers.close()
-	return errors.Join(err, l.lock.release())
+	return cmp.Or(err, l.lock.release())
 }
 
 // finish makes everything durable and says so in the mark.

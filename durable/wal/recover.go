@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -197,13 +198,16 @@ func (l *Log) rewrite(g *generation, fn func(uint64, []byte) error) error {
 		return err
 	}
 	g.seal()
-	return errors.Join(file.Sync(), syncDir(g.dir), syncDir(l.dir))
+	return cmp.Or(file.Sync(), syncDir(g.dir), syncDir(l.dir))
 }
 
 // removeNewest removes the newest generation, which has no commit: its creation was cut short, or its first commit was.
 func (l *Log) removeNewest(g *generation) error {
 	l.gens = l.gens[:len(l.gens)-1]
-	return errors.Join(g.removeFile(), g.removeFolder())
+	if err := g.removeFile(); err != nil {
+		return err
+	}
+	return g.removeFolder()
 }
 
 // endsEarly is the damage that g has its commits up to last, and should have those up to want.

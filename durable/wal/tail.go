@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -117,5 +118,5 @@ func writeFile(path string, r io.Reader) error {
 		return err
 	}
 	_, err = io.Copy(file, r)
-	return errors.Join(err, file.Sync(), file.Close())
+	return cmp.Or(err, file.Sync(), file.Close())
 }

@@ -1,7 +1,7 @@
 package wal
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -38,7 +38,7 @@ func create(dir string, first uint64) (*writer, error) {
 		return nil, err
 	}
 	if w.file, err = os.OpenFile(w.segment(), os.O_RDWR, 0); err != nil {
-		return nil, errors.Join(err, w.log.Close())
+		return nil, cmp.Or(err, w.log.Close())
 	}
 	return w, nil
 }
@@ -64,7 +64,7 @@ func (w *writer) sync() error {
 	if w.named {
 		return nil
 	}
-	if err := errors.Join(syncDir(w.dir), syncDir(filepath.Dir(w.dir))); err != nil {
+	if err := cmp.Or(syncDir(w.dir), syncDir(filepath.Dir(w.dir))); err != nil {
 		return err
 	}
 	w.named = true
@@ -72,4 +72,4 @@ func (w *writer) sync() error {
 }
 
 // close ends the writing. The library syncs once more on the way.
-func (w *writer) close() error { return errors.Join(w.log.Close(), w.file.Close()) }
+func (w *writer) close() error { return cmp.Or(w.log.Close(), w.file.Close()) }

@@ -91,6 +91,13 @@ func (d *Disk) Hits() int {
 	return d.hits
 }
 
+// Struck is closed when a fault has struck since the power is on.
+func (d *Disk) Struck() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.struck
+}
+
 // Ignore swallows those writes and syncs for which which is true: the caller is told that they were done. which must not
 // use the disk; nil ends it.
 func (d *Disk) Ignore(which func(Call) bool) {
@@ -136,7 +143,9 @@ func (d *Disk) strikes(c Call) (hit *Fault) {
 
 // fail is a call that meets a fault.
 func (d *Disk) fail(f *Fault) fuse.Status {
-	d.hits++
+	if d.hits++; d.hits == 1 {
+		close(d.struck)
+	}
 	if f.Hidden {
 		return fuse.OK
 	}

@@ -354,6 +354,7 @@ func TestFaults(t *testing.T) {
 				if hits := r.disk.Hits(); hits == 0 || hits > 1 && !every {
 					t.Errorf("every=%v: %d faults struck", every, hits)
 				}
+				<-r.disk.Struck()
 				r.disk.Heal()
 				r.must(play.do(r, 4))
 			}

@@ -27,6 +27,7 @@ type Disk struct {
 	calls  int           // that changed or synced something since the power is on
 	faults []*Fault
 	hits   int
+	struck chan struct{} // closed when a fault has struck
 	ignore func(Call) bool
 
 	mount *mount // nil: not mounted
@@ -37,7 +38,8 @@ const rootNumber = 1
 // New is an empty disk, which is as durable as it looks.
 func New(m Model, seed uint64) *Disk {
 	d := &Disk{
-		rng: rand.New(rand.NewPCG(seed, 0)), model: m, nodes: map[uint64]*node{}, last: rootNumber, dark: make(chan struct{}),
+		rng: rand.New(rand.NewPCG(seed, 0)), model: m, nodes: map[uint64]*node{}, last: rootNumber,
+		dark: make(chan struct{}), struck: make(chan struct{}),
 	}
 	d.nodes[rootNumber] = &node{
 		number: rootNumber, mode: typeFolder | 0o755, changed: time.Now(), entries: map[string]*node{}, durable: map[string]*node{},
@@ -128,7 +130,7 @@ func (d *Disk) boot(m Model) {
 	d.nodes = map[uint64]*node{}
 	d.reach(root)
 	d.model, d.dark = m, make(chan struct{})
-	d.cutAt, d.calls, d.faults, d.hits, d.ignore = 0, 0, nil, 0, nil
+	d.cutAt, d.calls, d.faults, d.hits, d.struck, d.ignore = 0, 0, nil, 0, make(chan struct{}), nil
 }
 
 // reach takes a node and what is below it into the new life.

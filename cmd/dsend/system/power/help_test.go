@@ -113,6 +113,7 @@ var background = context.Background()
 // wipe makes a disk empty, for a life under a model.
 func wipe(t testing.TB, disk *crashfs.Disk, dir string, m crashfs.Model) {
 	t.Helper()
+	disk.Heal()
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "data")), syncFolder(dir), disk.PowerOn(m)); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ var build = sync.OnceValues(func() (string, error) {
 const serverConfig = `
 auto_create: true
 worker_grace: 1h
-storage: {reserve: 0B, cache: 64KiB}
+storage: {reserve: 0B, cache: 64KiB, slack: 16MiB}
 defaults:
   visibility_timeout: 1h
   max_attempts: 2
