@@ -38,6 +38,10 @@ storm: ## The long forms: a million model steps, 500 kills, long fuzzing
 bench: build ## Measure beside an echo and JetStream, up to 20 minutes; BENCH=--short takes one. Writes BENCHMARKS.md
 	./dsend bench compare $(BENCH) --write cmd/dsend/bench/BENCHMARKS.md
 
+.PHONY: bench-backlog
+bench-backlog: ## With much that waits: publish rate, and how long publishes wait for compaction
+	$(GO) test -run '^$$' -bench 'Backlog' -benchtime 1x -timeout 2h ./durable/... ./cmd/dsend/...
+
 .PHONY: clean
 clean: ## Remove what was built (not the data)
 	rm -f dsend

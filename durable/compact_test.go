@@ -213,6 +213,55 @@ func TestALargeLogIsCompactedAtStart(t *testing.T) {
 	})
 }
 
+// However long a consumer does something over and over that comes to nothing, it
+// does not make the log grow.
+func TestAConsumerThatNeverComesToAnEnd(t *testing.T) {
+	for name, again := range map[string]func(t *testing.T, s *Store, r *recorder) queue.Op{
+		"polls": func(*testing.T, *Store, *recorder) queue.Op {
+			p := pull(1)
+			p.Queue, p.NoWait = "empty", true
+			return p
+		},
+		"extends": func(_ *testing.T, _ *Store, r *recorder) queue.Op {
+			time.Sleep(time.Second) // else there is nothing to extend
+			return answer(r.deliveries()[0], queue.InProgress, true)
+		},
+		"naks": func(t *testing.T, s *Store, r *recorder) queue.Op {
+			all := r.deliveries()
+			do(t, s, answer(all[len(all)-1], queue.Nak, true))
+			time.Sleep(time.Second)
+			return pull(1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T) {
+				log := newMemLog()
+				s, r := open(t, log, small(log))
+				endless := queue.Defaults()
+				endless.MaxAttempts, endless.Backoff.Max, endless.VisibilityTimeout = 0, time.Second, time.Hour
+				do(t, s, &queue.Declare{Name: "empty", Settings: endless})
+				do(t, s, &queue.Declare{Name: "q", Settings: endless})
+				do(t, s, publish("for ever"))
+				do(t, s, pull(1))
+				synctest.Wait()
+				for range 1000 {
+					do(t, s, again(t, s, r))
+					synctest.Wait()
+				}
+				if most := log.most(); most > s.cfg.Slack {
+					t.Errorf("the log had up to %d bytes", most)
+				}
+				if written := log.count("Append"); name != "polls" && written < 1000 || log.count("Drop") < written/100 {
+					t.Errorf("%d commits, %d generations were dropped", written, log.count("Drop"))
+				}
+				if e, m, err := s.Message(t.Context(), "q", 1); err != nil || string(m.Body) != "for ever" {
+					t.Errorf("the message is %+v, %v", e, err)
+				}
+			})
+		})
+	}
+}
+
 // Message ids must be kept for their time, longer than their messages. They are
 // not carried round and round meanwhile, and make room when it is over.
 func TestIDsDoNotKeepTheDiskBusy(t *testing.T) {
