@@ -158,6 +158,15 @@ func (d *dispatch) answerTo(s *queue.Speech, subject []byte) {
 
 func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
+// ShownHeader is the header block of a message as it is shown to whoever looks at
+// it: a dead letter with what is known of its death. l is nil for others.
+func ShownHeader(m *queue.Message, l *dlq.Letter) []byte {
+	if l == nil {
+		return m.Header
+	}
+	return append(appendLetter(openHeader(nil, m.Header), l, m.Subject), crlf...)
+}
+
 // appendLetter adds the facts of a dead letter.
 func appendLetter(dst []byte, l *dlq.Letter, subject []byte) []byte {
 	dst = appendHeader(dst, "Dsend-Dead-Reason", l.Reason.String())

@@ -78,7 +78,7 @@ func (in *intake) publish(name string, m leaf.Msg) {
 	}
 	switch {
 	case err != nil:
-		in.refuse(p, m.Reply, &apiError{400, jsBadRequest, err.Error()})
+		in.refuse(p, m.Reply, badPublish(err))
 		return
 	case p.Queue == "":
 		in.refuse(p, m.Reply, &apiError{404, jsStreamNotFound, "no queue captures subject " + string(m.Subject)})
@@ -94,7 +94,7 @@ func (in *intake) publish(name string, m leaf.Msg) {
 // read sets what the headers ask for.
 func (in *intake) read(p *queue.Publish, m leaf.Msg) (target string, err error) {
 	if bytes.HasSuffix(m.Reply, []byte(".$FI")) {
-		return "", errors.New("fast ingest batches are not supported")
+		return "", &optionError{jsFastDisabled, "fast ingest batches are not supported"}
 	}
 	if m.Header == nil {
 		return "", nil
@@ -109,7 +109,7 @@ func (in *intake) read(p *queue.Publish, m leaf.Msg) (target string, err error) 
 func (in *intake) redirect(p *queue.Publish, target string) error {
 	to, name := in.routes.find([]byte(target))
 	if to != toPublish || name == "" {
-		return errors.New("header " + headerTarget + ": no queue captures " + target)
+		return badOption(headerTarget, ": no queue captures %s", target)
 	}
 	p.Queue, p.Subject = name, []byte(target)
 	return nil

@@ -43,6 +43,29 @@ func unsupported(key string) bool {
 	return false
 }
 
+// optionError is a header that cannot be honoured, with JetStream's code for the
+// case where there is one.
+type optionError struct {
+	errCode int
+	text    string
+}
+
+func (e *optionError) Error() string { return e.text }
+
+// badOption refuses a header.
+func badOption(key, format string, args ...any) error {
+	e := &optionError{jsBadRequest, "header " + key + fmt.Sprintf(format, args...)}
+	for prefix, code := range map[string]int{
+		headerTTL: jsTTLInvalid, headerSchedule: jsScheduleInvalid, headerTarget: jsTargetInvalid,
+		"Nats-Batch-": jsBatchDisabled, "Nats-Incr": jsCounterDisabled, "Nats-Stream-Source": jsSourceHeader,
+	} {
+		if key == prefix || strings.HasSuffix(prefix, "-") && strings.HasPrefix(key, prefix) {
+			e.errCode = code
+		}
+	}
+	return e
+}
+
 // optionLimit bounds the text of an option, in bytes.
 const optionLimit = 1024
 
@@ -56,7 +79,7 @@ func readOptions(p *queue.Publish, header []byte) (target string, err error) {
 		}
 		key := string(k)
 		if unsupported(key) {
-			err = fmt.Errorf("header %s is not supported", key)
+			err = badOption(key, " is not supported")
 			return
 		}
 		set := option(key)
@@ -65,12 +88,12 @@ func readOptions(p *queue.Publish, header []byte) (target string, err error) {
 		}
 		switch {
 		case seen[key]:
-			err = fmt.Errorf("header %s is given twice", key)
+			err = badOption(key, " is given twice")
 		case len(v) > optionLimit:
-			err = fmt.Errorf("header %s is longer than %d bytes", key, optionLimit)
+			err = badOption(key, " is longer than %d bytes", optionLimit)
 		default:
 			if what := set(p, string(v), &target); what != "" {
-				err = fmt.Errorf("header %s: %q %s", key, v, what)
+				err = badOption(key, ": %q %s", v, what)
 			}
 		}
 		seen[key] = true
@@ -78,9 +101,9 @@ func readOptions(p *queue.Publish, header []byte) (target string, err error) {
 	switch {
 	case err != nil:
 	case target != "" && !seen[headerSchedule]:
-		err = fmt.Errorf("header %s needs %s", headerTarget, headerSchedule)
+		err = badOption(headerTarget, " needs %s", headerSchedule)
 	case seen[headerDelay] && seen[headerSchedule]:
-		err = fmt.Errorf("headers %s and %s contradict each other", headerDelay, headerSchedule)
+		err = badOption(headerDelay, " and %s contradict each other", headerSchedule)
 	}
 	return target, err
 }

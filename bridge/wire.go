@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"dsend/durable/queue"
@@ -30,6 +31,13 @@ const (
 	jsInsufficient     = 10023
 	jsStreamNameExists = 10058
 	jsOverlap          = 10065
+	jsTTLInvalid       = 10165
+	jsCounterDisabled  = 10168
+	jsBatchDisabled    = 10174
+	jsScheduleInvalid  = 10189
+	jsTargetInvalid    = 10190
+	jsFastDisabled     = 10205
+	jsSourceHeader     = 10227
 )
 
 var wireCodes = map[queue.Code]wireCode{
@@ -54,6 +62,15 @@ func wireError(err *queue.Error) *apiError {
 		c = wireCode{400, jsBadRequest}
 	}
 	return &apiError{c.code, c.errCode, err.Text}
+}
+
+// badPublish gives the JetStream form of what is wrong with a publish.
+func badPublish(err error) *apiError {
+	var option *optionError
+	if errors.As(err, &option) {
+		return &apiError{400, option.errCode, option.text}
+	}
+	return &apiError{400, jsBadRequest, err.Error()}
 }
 
 // Domain is the JetStream domain that Dsend bears.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"dsend/dlq"
 	"dsend/durable/queue"
 )
 
@@ -22,6 +23,8 @@ type Config struct {
 	// Respond sends an answer: header is a raw block or nil. What it cannot
 	// send is an error.
 	Respond func(to string, header, body []byte) error
+	// Header gives the header block of a message as it is shown.
+	Header func(m *queue.Message, l *dlq.Letter) []byte
 	// Defaults are the settings of a queue that leaves something open.
 	Defaults queue.Settings
 	// Reserved are subjects that no queue may capture.

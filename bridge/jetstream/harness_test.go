@@ -79,7 +79,7 @@ func (n *node) run(t *testing.T) {
 	})
 	must(err)
 	n.api = api.Start(n.store, api.Config{
-		Prefix: "dsend", Domain: bridge.Domain, Respond: n.bridge.Respond, Defaults: defaults(),
+		Prefix: "dsend", Domain: bridge.Domain, Respond: n.bridge.Respond, Header: bridge.ShownHeader, Defaults: defaults(),
 		Reserved: []string{"_INBOX.>", "$SYS.>", "$JS.>", "dsend.>"}, Log: log,
 	})
 	must(n.bridge.Start(t.Context(), n.store))

@@ -53,7 +53,7 @@ func TestLifeNew(t *testing.T) {
 		t.Fatalf("the dead-letter queue is %+v, %v", info, err)
 	}
 	letter, err := dead.GetMsg(ctx, 1)
-	if err != nil || string(letter.Data) != "one" || letter.Subject != "orders.new" {
+	if err != nil || string(letter.Data) != "one" || letter.Subject != "orders.new" || letter.Header.Get("Dsend-Dead-Reason") != "max_attempts" {
 		t.Fatalf("the letter is %+v, %v", letter, err)
 	}
 	if _, err := n.store.Do(ctx, &queue.Replay{Name: "orders-dlq", Seq: 1}); err != nil {

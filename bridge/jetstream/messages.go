@@ -54,8 +54,7 @@ func (c *call) want(name string, req *server.JSApiMsgGetRequest) (wanted, error)
 // as long as there is time.
 func (c *call) get(w wanted) (queue.Message, error) {
 	if w.subject == "" {
-		_, m, err := c.store.Message(c.ctx, w.name, w.seq)
-		return m, err
+		return c.read(w.name, w.seq)
 	}
 	i, err := c.store.Info(c.ctx, w.name)
 	if err != nil {
@@ -67,6 +66,15 @@ func (c *call) get(w wanted) (queue.Message, error) {
 	return c.nextOf(&i, w.seq, w.subject)
 }
 
+// read gives a message as it is shown.
+func (c *call) read(name string, seq uint64) (queue.Message, error) {
+	e, m, err := c.store.Message(c.ctx, name, seq)
+	if err == nil {
+		m.Seq, m.Header = seq, c.cfg.Header(&m, e.Letter) // its record may bear older numbers
+	}
+	return m, err
+}
+
 // nextOf finds the first message of a subject from a sequence on.
 func (c *call) nextOf(i *queue.Info, from uint64, subject string) (queue.Message, error) {
 	for {
@@ -75,13 +83,12 @@ func (c *call) nextOf(i *queue.Info, from uint64, subject string) (queue.Message
 			return queue.Message{}, err
 		}
 		for _, e := range entries {
-			_, m, err := c.store.Message(c.ctx, i.Name, e.Seq)
+			m, err := c.read(i.Name, e.Seq)
 			switch {
 			case is(err, queue.NoMessage): // it has gone meanwhile
 			case err != nil:
 				return m, err
 			case dlq.MatchSubject(subject, string(m.Subject)):
-				m.Seq = e.Seq
 				return m, nil
 			}
 		}

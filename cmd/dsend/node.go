@@ -259,7 +259,7 @@ const maxWaitingPulls = 100_000
 // startAPI serves the JetStream API, as soon as the bridge brings requests.
 func (n *node) startAPI(context.Context) (func() error, error) {
 	n.api = jetstream.Start(n.store, jetstream.Config{
-		Prefix: n.cfg.Prefix, Domain: bridge.Domain, Respond: n.bridge.Respond,
+		Prefix: n.cfg.Prefix, Domain: bridge.Domain, Respond: n.bridge.Respond, Header: bridge.ShownHeader,
 		Defaults: n.cfg.Defaults, Reserved: config.Reserved(n.cfg.Prefix), Log: n.log,
 	})
 	return func() error { n.api.Stop(); return nil }, nil
