@@ -20,6 +20,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// patience is how long anything may take before a test gives up.
+const patience = time.Minute
+
 // harness is a store that is served on a NATS server.
 type harness struct {
 	*memStore
@@ -75,7 +78,7 @@ func runServer(t *testing.T) (url string) {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(patience) {
 		t.Fatal("the NATS server does not start")
 	}
 	return s.ClientURL()
@@ -103,7 +106,7 @@ func ask[Answer any](t *testing.T, h *harness, endpoint string, request any) (an
 		}
 		body = string(text)
 	}
-	m, err := h.nc.Request("dsend.api."+endpoint, []byte(body), 10*time.Second)
+	m, err := h.nc.Request("dsend.api."+endpoint, []byte(body), patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -239,11 +239,19 @@ func TestPageOfGroupsIsBounded(t *testing.T) {
 
 // A page that takes too long ends early, and the next one goes on.
 func TestPageEndsInTime(t *testing.T) {
-	h := serve(t, func(c *admin.Config) { c.Timeout = 200 * time.Millisecond })
+	const timeout = 2 * time.Second
+	h := serve(t, func(c *admin.Config) { c.Timeout = timeout })
 	for range 20 {
 		h.die(t, "orders", "x", "bad")
 	}
-	h.set(func() { h.reading = func(queue.Entry) { time.Sleep(20 * time.Millisecond) } }) // a slow disk
+	reads := 0
+	h.set(func() {
+		h.reading = func(queue.Entry) {
+			if reads++; reads == 5 {
+				time.Sleep(timeout) // the disk is slow
+			}
+		}
+	})
 	first := get[admin.DLQLsAnswer](t, h, "dlq.ls", pick("orders", dlq.Filter{}))
 	if len(first.Letters) == 20 || len(first.Letters) == 0 || !first.More {
 		t.Errorf("%d letters, more %v", len(first.Letters), first.More)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -18,7 +17,7 @@ import (
 
 func TestServiceIsDiscoveredWithSchemas(t *testing.T) {
 	h := serve(t, nil)
-	m, err := h.nc.Request("$SRV.INFO.dsend", nil, 10*time.Second)
+	m, err := h.nc.Request("$SRV.INFO.dsend", nil, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +70,7 @@ func TestSchemaFitsTheAnswer(t *testing.T) {
 	h := serve(t, nil)
 	h.die(t, "orders", "body", "no such customer")
 	schemas := map[string]string{}
-	m, err := h.nc.Request("$SRV.INFO.dsend", nil, 10*time.Second)
+	m, err := h.nc.Request("$SRV.INFO.dsend", nil, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +212,7 @@ func TestStopAnswersWhatRuns(t *testing.T) {
 	h.set(func() { h.before = func(ctx context.Context, _ queue.Op) { close(entered); <-ctx.Done() } })
 	answered := make(chan string, 1)
 	go func() {
-		m, err := h.nc.Request("dsend.api.queue.pause", []byte(`{"queue":"orders"}`), 10*time.Second)
+		m, err := h.nc.Request("dsend.api.queue.pause", []byte(`{"queue":"orders"}`), patience)
 		if err != nil {
 			answered <- err.Error()
 			return
@@ -227,7 +226,7 @@ func TestStopAnswersWhatRuns(t *testing.T) {
 	if got := <-answered; got != "503" {
 		t.Errorf("answered with %q, want 503: its work was cut short", got)
 	}
-	if _, err := h.nc.Request("dsend.api.queue.ls", nil, 10*time.Second); !errors.Is(err, nats.ErrNoResponders) {
+	if _, err := h.nc.Request("dsend.api.queue.ls", nil, patience); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("after Stop: %v, want no responders", err)
 	}
 }
@@ -238,7 +237,7 @@ func TestVersionsThatAreNotSemantic(t *testing.T) {
 		"v0.0.0-20260101000000-abcdef123456+dirty": "0.0.0-20260101000000-abcdef123456+dirty",
 	} {
 		h := serve(t, func(c *admin.Config) { c.Version = version })
-		m, err := h.nc.Request("$SRV.PING.dsend", nil, 10*time.Second)
+		m, err := h.nc.Request("$SRV.PING.dsend", nil, patience)
 		if err != nil {
 			t.Fatal(err)
 		}

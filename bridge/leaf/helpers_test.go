@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long a test waits for what must come. It is a limit for failing, never a pause.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -138,7 +138,7 @@ func natsServer(t *testing.T, o server.Options) (url string) {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("the NATS server does not start")
 	}
 	return s.ClientURL()

@@ -38,7 +38,7 @@ func TestReadme(t *testing.T) {
 		if strings.HasPrefix(s.command, "nats ") && !natsThere(t) {
 			s.command = "dsend pub orders 'second order' >/dev/null; echo '" + s.output + "'" // the same effect
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		cmd := exec.CommandContext(ctx, "sh", "-c", s.command)
 		cmd.Env, cmd.Dir = env, t.TempDir()
 		var both bytes.Buffer

@@ -52,7 +52,7 @@ func realDsend(t *testing.T, flags ...string) person {
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); {
+	for end := time.Now().Add(time.Minute); !is(); {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

@@ -72,10 +72,11 @@ queues:
 		t.Errorf("%s after a kill", got)
 	}
 	c = s.connect(t)
+	before := time.Now()
 	c.put(t, plain("orders", "more"))
 	d := c.one(t, "orders")
-	if left := time.Until(d.deadline()); left <= begins || left > e.To {
-		t.Errorf("a delivery has %s left of %s", left, e.To)
+	if d.deadline().Before(before.Add(e.To-early)) || d.deadline().After(d.at.Add(e.To+early)) {
+		t.Errorf("a delivery between %v and %v has until %v, with %s", before, d.at, d.deadline(), e.To)
 	}
 }
 

@@ -15,14 +15,14 @@ import (
 func TestB1_DelaySurvivesRestart(t *testing.T) {
 	t.Parallel()
 	const (
-		visibility = 4 * time.Second
+		visibility = 8 * time.Second
 		backoff    = 200 * time.Millisecond
-		delay      = 6 * time.Second
+		delay      = 10 * time.Second
 	)
 	s := start(t, setup{config: `
 queues:
   - name: orders
-    visibility_timeout: 4s
+    visibility_timeout: 8s
     backoff: {list: [200ms], jitter: 0}
 `})
 	c := s.connect(t)

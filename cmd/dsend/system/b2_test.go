@@ -9,11 +9,11 @@ import (
 // while B and C have their own, shorter times.
 func TestB2_LongTimerHidesNoShorterOne(t *testing.T) {
 	t.Parallel()
-	const visibility = time.Second
+	const visibility = 3 * time.Second
 	s := start(t, setup{config: `
 queues:
   - name: orders
-    visibility_timeout: 1s
+    visibility_timeout: 3s
     max_attempts: 0
     backoff: {list: [200ms, 1s, 30s], jitter: 0}
 `})

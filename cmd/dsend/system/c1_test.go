@@ -2,19 +2,11 @@ package system
 
 import "testing"
 
-const c1Config = `
-queues:
-  - name: orders
-    visibility_timeout: 1s
-    max_attempts: 5
-    backoff: {list: [50ms], jitter: 0}
-`
-
 // C1: the attempt count survives a restart. A has failed three times, B was never
 // delivered, C is in flight when the server is killed.
 func TestC1_AttemptsSurviveRestart(t *testing.T) {
 	t.Parallel()
-	s := start(t, setup{config: c1Config})
+	s := start(t, setup{config: settings("orders", "visibility_timeout: 5s", "max_attempts: 5", "backoff: {list: [50ms], jitter: 0}")})
 	c := s.connect(t)
 	c.put(t, plain("orders", "A"))
 	for range 2 {
@@ -50,6 +42,14 @@ func TestC1_AttemptsSurviveRestart(t *testing.T) {
 		t.Errorf("the dead letter is %+v", letters)
 	}
 }
+
+const c1Config = `
+queues:
+  - name: orders
+    visibility_timeout: 1s
+    max_attempts: 5
+    backoff: {list: [50ms], jitter: 0}
+`
 
 // A kill after every single delivery resets nothing: five deliveries in all.
 func TestC1_KilledAfterEveryDelivery(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 const d1Config = `
 queues:
   - name: orders
-    visibility_timeout: 2s
+    visibility_timeout: 5s
     max_attempts: 2
     backoff: {list: [20ms], jitter: 0}
 `

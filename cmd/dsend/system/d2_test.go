@@ -7,17 +7,17 @@ import (
 
 const d2Config = `
 defaults:
-  visibility_timeout: 1500ms
+  visibility_timeout: 4s
   backoff: {list: [50ms], jitter: 0}
 auto_create: true
 queues:
-  - {name: bounded, max_hold: 4500ms}
+  - {name: bounded, max_hold: 12s}
 `
 
-const d2Visibility, d2Backoff = 1500 * time.Millisecond, 50 * time.Millisecond
+const d2Visibility, d2Backoff = 4 * time.Second, 50 * time.Millisecond
 
 // D2: "still working" extends the deadline: the message stays with its worker for
-// six visibility timeouts, while another one idles.
+// three visibility timeouts, while another one idles.
 func TestD2_InProgressExtends(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{config: d2Config})
@@ -26,7 +26,7 @@ func TestD2_InProgressExtends(t *testing.T) {
 	d := c.one(t, "orders")
 	var came diary
 	idle.pulls(t, "orders", 1, came.add)
-	beat(t, d, 6*d2Visibility, d2Visibility/3, inProgress)
+	beat(t, d, 3*d2Visibility, d2Visibility/8, inProgress)
 	d.must(t, ack, "ok")
 	c.rest(t, "orders", counts{})
 	if msgs := came.all(); len(msgs) > 0 {
@@ -58,7 +58,7 @@ func TestD2_SilenceAfterProgress(t *testing.T) {
 	c, other := s.connect(t), s.connect(t)
 	c.put(t, plain("orders", "work"))
 	d := c.one(t, "orders")
-	beat(t, d, d2Visibility, d2Visibility/4, inProgress)
+	beat(t, d, 3*d2Visibility/2, d2Visibility/8, inProgress)
 	last := time.Now()
 	d.must(t, inProgress, "ok")
 	again := other.one(t, "orders")
@@ -80,7 +80,7 @@ func TestD2_FloodOfProgress(t *testing.T) {
 	c.put(t, plain("orders", "work"))
 	d := c.one(t, "orders")
 	flood := func() {
-		end, tick := time.After(2*d2Visibility), time.NewTicker(10*time.Millisecond)
+		end, tick := time.After(3*d2Visibility/2), time.NewTicker(10*time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {
@@ -115,7 +115,7 @@ func TestD2_MaxHold(t *testing.T) {
 	handed := d.deadline().Add(-d2Visibility)
 	var came diary
 	other.pulls(t, "bounded", 1, came.add)
-	tick := time.NewTicker(d2Visibility / 4)
+	tick := time.NewTicker(d2Visibility / 8)
 	defer tick.Stop()
 	for range tick.C {
 		result, err := d.ask(inProgress)

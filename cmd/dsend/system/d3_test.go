@@ -9,11 +9,11 @@ import (
 // the visibility timeout, and comes once.
 func TestD3_DelayedTakesNoPlace(t *testing.T) {
 	t.Parallel()
-	const visibility, delay = time.Second, 10 * time.Second
+	const visibility, delay = 5 * time.Second, 15 * time.Second
 	s := start(t, setup{config: `
 queues:
   - name: orders
-    visibility_timeout: 1s
+    visibility_timeout: 5s
     max_in_flight: 10
     backoff: {list: [50ms], jitter: 0}
 `})

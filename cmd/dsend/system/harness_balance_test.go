@@ -64,7 +64,7 @@ func (l *ledger) balance(t testing.TB, c *client) snapshot {
 		if err == nil && l.compare(all, false) == 0 {
 			return all
 		}
-		if time.Since(begin) < 10*time.Second {
+		if time.Since(begin) < patience {
 			continue
 		}
 		if err != nil {

@@ -21,7 +21,13 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
+	dog, err := newWatchdog()
+	if err != nil {
+		panic(err)
+	}
+	machine = dog
 	code := m.Run()
+	machine.close()
 	if workshop != "" {
 		_ = os.RemoveAll(workshop)
 	}

@@ -28,7 +28,7 @@ func TestSyncs_GroupCommit(t *testing.T) {
 	for range 5 {
 		before := calls()
 		c.put(t, plain("orders", "one"))
-		within(t, 5*time.Second, "one publish takes one sync", func() error { return equal(calls()-before, 1) })
+		eventually(t, "one publish takes one sync", func() error { return equal(calls()-before, 1) })
 	}
 	before = calls()
 	c.one(t, "orders").must(t, ack, "ok")
