@@ -42,6 +42,10 @@ bench: build ## Measure beside an echo and JetStream, up to 20 minutes; BENCH=--
 bench-backlog: ## With much that waits: publish rate, and how long publishes wait for compaction
 	$(GO) test -run '^$$' -bench 'Backlog' -benchtime 1x -timeout 2h ./durable/... ./cmd/dsend/...
 
+.PHONY: bench-recovery
+bench-recovery: ## Start after kill -9 with 3 and 10 million messages, beside JetStream: time and memory; 15 minutes
+	$(GO) test -run '^$$' -bench 'Recovery' -benchtime 1x -timeout 2h ./cmd/dsend/recovery
+
 .PHONY: clean
 clean: ## Remove what was built (not the data)
 	rm -f dsend
