@@ -108,15 +108,7 @@ func (b *Bridge) status(s *queue.Speech) {
 func (b *Bridge) deliver(s *durable.Spoken) {
 	d := &b.dispatch
 	d.answerTo(s.Speech, s.Message.Subject)
-	d.header = openHeader(d.header[:0], s.Message.Header)
-	d.header = appendHeader(d.header, "Dsend-Queue", s.Queue)
-	d.header = appendHeader(d.header, "Dsend-Attempt", strconv.FormatUint(uint64(s.Attempt), 10))
-	d.header = appendHeader(d.header, "Dsend-Deadline", stamp(s.Deadline))
-	if s.Letter != nil {
-		d.header = appendLetter(d.header, s.Letter, s.Message.Subject)
-	}
-	d.header = append(d.header, crlf...)
-	header := d.header
+	header := d.facts(s)
 	if len(header)+len(s.Message.Body) > b.conn.MaxPayload() {
 		header = s.Message.Header // a message of the largest size has no room for ours
 	}
@@ -124,6 +116,23 @@ func (b *Bridge) deliver(s *durable.Spoken) {
 		b.log.Debug("cannot deliver", "queue", s.Queue, "seq", s.Seq, "error", err)
 	}
 	b.flush()
+}
+
+// facts is the user's header block with what Dsend says of the delivery; the
+// user's alone where that is not wanted. What a dead letter was is always said.
+func (d *dispatch) facts(s *durable.Spoken) []byte {
+	if s.NoHeaders && s.Letter == nil {
+		return s.Message.Header
+	}
+	h := openHeader(d.header[:0], s.Message.Header)
+	h = append(append(append(h, "Dsend-Queue: "...), s.Queue...), crlf...)
+	h = append(strconv.AppendUint(append(h, "Dsend-Attempt: "...), uint64(s.Attempt), 10), crlf...)
+	h = append(appendStamp(append(h, "Dsend-Deadline: "...), s.Deadline), crlf...)
+	if s.Letter != nil {
+		h = appendLetter(h, s.Letter, s.Message.Subject)
+	}
+	d.header = append(h, crlf...)
+	return d.header
 }
 
 func (d *dispatch) put(s *queue.Speech, header, body []byte) error {
@@ -156,7 +165,11 @@ func (d *dispatch) answerTo(s *queue.Speech, subject []byte) {
 	d.reply = append(append(r, '@'), subject...)
 }
 
-func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+func appendStamp(dst []byte, ns int64) []byte {
+	return time.Unix(0, ns).UTC().AppendFormat(dst, time.RFC3339Nano)
+}
+
+func stamp(ns int64) string { return string(appendStamp(nil, ns)) }
 
 // ShownHeader is the header block of a message as it is shown to whoever looks at
 // it: a dead letter with what is known of its death. l is nil for others.

@@ -13,6 +13,10 @@
 // byte, and a reply subject that only its receiver knows (token.go). An answer
 // is obeyed only with the token of a delivery that was made.
 //
+// Queue, attempt and deadline are in headers of every delivery, unless the pull
+// says "no_headers": clients are slow to parse headers, and queue and attempt are
+// in the reply subject, too. What a dead letter was is always said.
+//
 // Who is there is known from the server's interest events: a message is only
 // delivered where somebody listens.
 //

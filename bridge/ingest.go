@@ -45,17 +45,25 @@ type intake struct {
 	ops       []queue.Op
 	arena     []byte
 	publishes []queue.Publish
+	answers   []queue.Answer
 	bytes     int64 // of publishes
 }
 
-// keep makes room for the copies.
+// keep makes room for the copies. Of an answer only the reply is kept.
 func (in *intake) keep(msgs []leaf.Msg) {
-	size := 0
-	for _, m := range msgs {
-		size += len(m.Subject) + len(m.Reply) + len(m.Header) + len(m.Payload)
+	size, answers := 0, 0
+	for i := range msgs {
+		m := &msgs[i]
+		size += len(m.Reply)
+		if bytes.HasPrefix(m.Subject, ackBytes) {
+			answers++
+		} else {
+			size += len(m.Subject) + len(m.Header) + len(m.Payload)
+		}
 	}
 	in.arena = make([]byte, 0, size)
-	in.publishes = make([]queue.Publish, 0, len(msgs))
+	in.answers = make([]queue.Answer, 0, answers)
+	in.publishes = make([]queue.Publish, 0, len(msgs)-answers)
 }
 
 // copy keeps bytes beyond the read; nil stays nil.
@@ -174,7 +182,8 @@ func (in *intake) answer(m leaf.Msg) {
 		}
 		return
 	}
-	a := &queue.Answer{QueueID: d.queueID, Seq: d.seq, Delivery: d.number}
+	in.answers = append(in.answers, queue.Answer{QueueID: d.queueID, Seq: d.seq, Delivery: d.number})
+	a := &in.answers[len(in.answers)-1]
 	next, more := readAnswer(a, d.pushed, m.Header, m.Payload)
 	in.ops = append(in.ops, a)
 	if more {

@@ -17,6 +17,7 @@ type nextRequest struct {
 	NoWait    bool          `json:"no_wait"`
 	MaxBytes  int           `json:"max_bytes"`
 	Heartbeat time.Duration `json:"idle_heartbeat"`
+	NoHeaders bool          `json:"no_headers"` // Dsend's own: see doc.go
 
 	// Of priority groups, which Dsend has not.
 	Group         string `json:"group"`
@@ -55,6 +56,7 @@ func readPull(p *queue.Pull, body []byte) error {
 			p.Batch = *r.Batch
 		}
 		p.Expires, p.NoWait, p.MaxBytes, p.Heartbeat = r.Expires, r.NoWait, r.MaxBytes, r.Heartbeat
+		p.NoHeaders = r.NoHeaders
 	}
 	return checkPull(p)
 }

@@ -18,6 +18,7 @@ func TestReadPull(t *testing.T) {
 		{`{}`, queue.Pull{Batch: 1}},
 		{`{"batch":5,"no_wait":true}`, queue.Pull{Batch: 5, NoWait: true}},
 		{`{"expires":30000000000,"batch":500,"idle_heartbeat":15000000000}`, queue.Pull{Batch: 500, Expires: 30 * time.Second, Heartbeat: 15 * time.Second}},
+		{`{"batch":3,"no_headers":true}`, queue.Pull{Batch: 3, NoHeaders: true}},
 		{`{"batch":1,"max_bytes":1024,"idle_heartbeat":0}`, queue.Pull{Batch: 1, MaxBytes: 1024}},
 	} {
 		var p queue.Pull

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,8 @@ const (
 // ackPrefix is what the reply subject of every delivery begins with.
 const ackPrefix = "$JS.ACK." + Domain + "."
 
+var ackBytes = []byte(ackPrefix)
+
 // target is what a message is for.
 type target uint8
 
@@ -36,6 +39,10 @@ const (
 type routes struct {
 	publish, pull string // prefixes
 
+	recent string // the last subject that was found by its prefix, whole
+	to     target // and what it was for
+	name   string
+
 	mu       sync.RWMutex
 	captured *gsl.GenericSublist[string] // subject to queue
 	subjects map[string][]string         // queue to its subjects
@@ -51,12 +58,26 @@ func newRoutes(prefix string) *routes {
 
 // find tells what a message on a subject is for, and for which queue: empty if
 // no queue captures the subject any more. Of the JetStream API it gives the rest
-// of the subject instead.
+// of the subject instead. It is called by one goroutine.
 func (r *routes) find(subject []byte) (target, string) {
+	if bytes.HasPrefix(subject, ackBytes) {
+		return toAnswer, "" // most of what comes: it needs no string
+	}
+	if string(subject) == r.recent {
+		return r.to, r.name
+	}
 	s := string(subject)
+	to, name := r.prefixed(s)
+	if to == toNobody {
+		return toPublish, r.capturedBy(s)
+	}
+	r.recent, r.to, r.name = s, to, name
+	return to, name
+}
+
+// prefixed finds a subject of Dsend's own.
+func (r *routes) prefixed(s string) (target, string) {
 	switch {
-	case strings.HasPrefix(s, ackPrefix):
-		return toAnswer, ""
 	case strings.HasPrefix(s, r.publish):
 		return toPublish, s[len(r.publish):]
 	case strings.HasPrefix(s, r.pull):
@@ -66,7 +87,7 @@ func (r *routes) find(subject []byte) (target, string) {
 	case strings.HasPrefix(s, apiPrefix):
 		return toAPI, s[len(apiPrefix):]
 	}
-	return toPublish, r.capturedBy(s)
+	return toNobody, ""
 }
 
 func (r *routes) capturedBy(subject string) (name string) {

@@ -146,6 +146,7 @@ func (s *Server) openDoor(opts *server.Options) error {
 	if l.Port == 0 {
 		l.Host, l.Port = "127.0.0.1", server.RANDOM_PORT
 		l.Username, l.Password, l.Account = name, s.secret, s.account
+		s.freeLeaf(opts)
 		return nil
 	}
 	if l.Username != "" {
@@ -159,6 +160,17 @@ func (s *Server) openDoor(opts *server.Options) error {
 		s.tls = &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}
 	}
 	return nil
+}
+
+// freeLeaf spares our leaf the server's own denials. To a leaf it denies
+// JetStream's subjects, so that two JetStreams do not answer one request, and
+// looks up every message to us in that list: those with a subject of their own,
+// as acks are, cost it a tenth of all it does. Where there is no JetStream, and
+// no leaf but ours, nothing needs to be denied.
+func (s *Server) freeLeaf(opts *server.Options) {
+	if !opts.JetStream && len(opts.LeafNode.Remotes) == 0 && opts.JsAccDefaultDomain == nil {
+		opts.JsAccDefaultDomain = map[string]string{s.account: ""}
+	}
 }
 
 // accountOf finds the account Dsend serves; nil is the global one.
@@ -244,7 +256,7 @@ var _ server.Logger = (*serverLog)(nil)
 func (l *serverLog) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
-func (l *serverLog) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
+func (l *serverLog) Warnf(format string, v ...any)   { l.say(l.concern(format), format, v) }
 
 // Errorf says what has failed. A leaf that closes while it is written to has not: the server says so of clients at its
 // debug level, and of leafs, which we are one of, as an error.
@@ -254,6 +266,15 @@ func (l *serverLog) Errorf(format string, v ...any) {
 		level = slog.LevelDebug
 	}
 	l.say(level, format, v)
+}
+
+// concern is how much a warning matters: that an option of ours will go away in
+// a later version is nothing for people.
+func (l *serverLog) concern(format string) slog.Level {
+	if strings.Contains(format, "default_js_domain") {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 // Fatalf does not end the process, as the server expects of its own logger:

@@ -127,11 +127,12 @@ func pieces[T any](list []T, size func(*T) uint32) iter.Seq[[]T] {
 
 func (v *voice) deliver(speech []queue.Speech) error {
 	defer func() { clear(v.spoken); v.spoken = v.spoken[:0] }()
+	var r reach
 	for i := range speech {
 		sp := Spoken{Speech: &speech[i]}
 		if sp.Status == 0 {
 			var err error
-			if sp.Message, err = v.message(sp.Place, sp.Size); err != nil {
+			if sp.Message, err = r.message(v.Store, speech[i:]); err != nil {
 				return fmt.Errorf("message %d of queue %s: %w", sp.Seq, sp.Queue, err)
 			}
 		}

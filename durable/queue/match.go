@@ -82,7 +82,7 @@ func (s *State) serve(q *queue, h head, p *pull, out *Out) {
 		s.attend(p.via)
 	}
 	sp := s.delivery(m)
-	sp.Inbox = p.Inbox
+	sp.Inbox, sp.NoHeaders = p.Inbox, p.NoHeaders
 	out.say(sp)
 	switch {
 	case p.given < p.Batch:

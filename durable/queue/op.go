@@ -47,6 +47,7 @@ type Pull struct {
 	NoWait    bool          // with Expires: wait for the first message only
 	MaxBytes  int           // 0 is no bound
 	Heartbeat time.Duration // 0 is none; 10 ms is the shortest
+	NoHeaders bool          // deliveries come without headers of ours
 	Overhead  int           // bytes the wire adds to each message at most, for MaxBytes
 }
 

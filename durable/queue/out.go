@@ -95,9 +95,10 @@ type Span struct {
 // Speech is a delivery (Status 0) or a status on a pull's inbox.
 type Speech struct {
 	// Inbox is a pull's; empty is a push to Group on Subject.
-	Inbox   string
-	Group   string
-	Subject string
+	Inbox     string
+	NoHeaders bool // of a pull that asked for it
+	Group     string
+	Subject   string
 
 	// Of a delivery.
 	Queue    string

@@ -26,8 +26,10 @@
 // asked for has come, and acks each message without waiting. Of Life, the latency
 // is from the publish to the worker.
 //
-// The two modes differ in two subjects and nothing else: where is published, and
-// where is asked for messages. Requests, statuses and acks are JetStream's in both.
+// The two modes differ in two subjects: where is published, and where is asked for
+// messages. Requests, statuses and acks are JetStream's in both; natively, a worker
+// asks for deliveries without Dsend's own headers ("no_headers"), which JetStream's
+// have not either.
 //
 // # What is compared
 //

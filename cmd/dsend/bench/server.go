@@ -61,6 +61,16 @@ func (s Server) pulls() string {
 	return s.Prefix + ".pull." + s.Queue
 }
 
+// noHeaders asks for deliveries as JetStream's are: what Dsend says in headers of
+// its own, a client can read from the reply subject, and parsing them costs the
+// client more than all else.
+func (s Server) noHeaders() string {
+	if s.Mode == JetStream {
+		return ""
+	}
+	return `,"no_headers":true`
+}
+
 func (s Server) connect() (*nats.Conn, error) {
 	options := append([]nats.Option{nats.Name("dsend bench"), nats.NoReconnect()}, s.Options...)
 	return nats.Connect(s.URL, options...)

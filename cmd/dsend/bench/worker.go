@@ -36,7 +36,7 @@ func newWorker(r *run) (*worker, error) {
 	}
 	w.nc.SetClosedHandler(r.lost)
 	w.inbox = w.nc.NewInbox()
-	w.request = fmt.Appendf(nil, `{"batch":%d,"expires":%d}`, r.load.Batch, pullExpires)
+	w.request = fmt.Appendf(nil, `{"batch":%d,"expires":%d%s}`, r.load.Batch, pullExpires, r.server.noHeaders())
 	sub, err := w.nc.Subscribe(w.inbox, w.came)
 	if err == nil {
 		err = sub.SetPendingLimits(-1, -1)

@@ -21,6 +21,7 @@ type pull struct {
 	NoWait    bool          `json:"no_wait,omitempty"`
 	MaxBytes  int           `json:"max_bytes,omitempty"`
 	Heartbeat time.Duration `json:"idle_heartbeat,omitempty"`
+	NoHeaders bool          `json:"no_headers,omitempty"`
 }
 
 // pulled is all that a pull was answered with.
