@@ -25,7 +25,8 @@ type Config struct {
 	Respond func(to string, header, body []byte) error
 	// Header gives the header block of a message as it is shown.
 	Header func(m *queue.Message, l *dlq.Letter) []byte
-	// Defaults are the settings of a queue that leaves something open.
+	// Defaults are the settings of a queue that leaves something open; see
+	// Configure.
 	Defaults queue.Settings
 	// Reserved are subjects that no queue may capture.
 	Reserved []string
@@ -40,8 +41,9 @@ const (
 
 // API answers the JetStream API of a store.
 type API struct {
-	cfg   Config
-	store Store
+	cfg      Config
+	store    Store
+	defaults atomic.Pointer[queue.Settings]
 
 	requests chan request
 	stop     context.CancelFunc // of all requests
@@ -64,11 +66,15 @@ type request struct {
 func Start(store Store, cfg Config) *API {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &API{cfg: cfg, store: store, requests: make(chan request, backlog), stop: cancel}
+	a.Configure(cfg.Defaults)
 	for range workers {
 		a.running.Go(func() { a.work(ctx) })
 	}
 	return a
 }
+
+// Configure changes the defaults, for streams that are made from now on.
+func (a *API) Configure(defaults queue.Settings) { a.defaults.Store(&defaults) }
 
 // Request takes a request, whose bytes the caller leaves to it. It never
 // blocks: what there is no room for is answered with an error.

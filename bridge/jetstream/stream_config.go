@@ -43,7 +43,7 @@ func bound(n int64) int64 { return max(n, 0) }
 
 // fresh are the settings that a stream asks for that is not there yet.
 func (a *API) fresh(cfg *server.StreamConfig) queue.Settings {
-	s := a.cfg.Defaults
+	s := *a.defaults.Load()
 	s.MaxMessages, s.MaxBytes, s.MaxMessageSize, s.MaxAge = 0, 0, 0, 0
 	s.Subjects = []string{cfg.Name}
 	return a.updated(cfg, s)

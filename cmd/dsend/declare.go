@@ -32,6 +32,7 @@ func (n *node) reload(ctx context.Context) ([]string, error) {
 	}
 	changes = append(changes, again...)
 	n.setLevel(cfg)
+	n.api.Configure(cfg.Defaults)
 	n.cfg = cfg
 	for _, c := range changes {
 		n.log.Info("reloaded", "change", c)
