@@ -83,12 +83,13 @@ func (a *API) Request(subject, reply string, header, body []byte) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	if a.closed {
+		a.respond(r, answer{kind: noKind, err: wireError(context.Canceled)})
 		return
 	}
 	select {
 	case a.requests <- r:
 	default:
-		a.respond(r, answer{err: server.NewJSStreamTooManyRequestsError()})
+		a.respond(r, answer{kind: noKind, err: server.NewJSStreamTooManyRequestsError()})
 	}
 }
 
@@ -125,6 +126,9 @@ func (a *API) serve(ctx context.Context, r request) {
 		a.respond(r, answer{kind: e.kind, body: body})
 	}
 }
+
+// noKind is the type of the response to a request that was not looked at.
+const noKind = "io.nats.jetstream.api.v1.error"
 
 // answer is what is said to a request: body, or err.
 type answer struct {

@@ -55,7 +55,7 @@ func find(subject string) (endpoint, []string) {
 			return e, names
 		}
 	}
-	return endpoint{kind: "io.nats.jetstream.api.v1.error", handle: (*call).unknown}, nil
+	return endpoint{kind: noKind, handle: (*call).unknown}, nil
 }
 
 // unknown refuses what is not served, by its subject.

@@ -59,6 +59,8 @@ func wireError(err error) *server.ApiError {
 		return server.NewJSClusterNotAvailError()
 	}
 	e := *server.NewJSInsufficientResourcesError()
-	e.Description = err.Error()
+	if e.Description = err.Error(); errors.Is(err, context.Canceled) {
+		e.Description = "the server is shutting down"
+	}
 	return &e
 }

@@ -147,3 +147,33 @@ func TestLifeOld(t *testing.T) {
 		waitFor(t, n, name+"-dlq")
 	}
 }
+
+// A dead-letter queue is consumed like any other stream; what fails there stays.
+func TestConsumeLetters(t *testing.T) {
+	n := start(t)
+	js, ctx := newClient(t, n), within(t)
+	c := orders(t, js, jetstream.ConsumerConfig{Durable: "w"})
+	publish(t, js, 1)
+	if err := next(t, c).TermWithReason("broken"); err != nil {
+		t.Fatal(err)
+	}
+	letters, err := js.CreateConsumer(ctx, waitFor(t, n, "orders-dlq"), jetstream.ConsumerConfig{Durable: "clerk", AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		msg := next(t, letters)
+		if msg.Headers().Get("Dsend-Dead-Error") != "broken" || msg.Subject() != "orders.new" {
+			t.Errorf("the letter is %v on %s", msg.Headers(), msg.Subject())
+		}
+		if err := msg.Nak(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := next(t, letters).DoubleAck(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := letters.Info(ctx); err != nil || info.NumPending+uint64(info.NumAckPending) != 0 {
+		t.Errorf("left are %+v, %v", info, err)
+	}
+}

@@ -366,3 +366,61 @@ func TestEphemeral(t *testing.T) {
 		t.Errorf("the oldest form makes %+v", nameless)
 	}
 }
+
+// The last and the next message of a subject are found however far away they
+// are, past gaps.
+func TestFarMessages(t *testing.T) {
+	n := start(t)
+	js, ctx := newClient(t, n), within(t)
+	orders(t, js, jetstream.ConsumerConfig{Durable: "w"})
+	s, err := js.Stream(ctx, "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(ctx, "orders.first", nil); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, js, 2500)
+	if _, err := js.Publish(ctx, "orders.last", nil); err != nil {
+		t.Fatal(err)
+	}
+	for seq := uint64(1400); seq < 1410; seq++ {
+		if err := s.DeleteMsg(ctx, seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, err := s.GetLastMsgForSubject(ctx, "orders.first"); err != nil || m.Sequence != 1 {
+		t.Errorf("the last of the first is %+v, %v", m, err)
+	}
+	if m, err := s.GetMsg(ctx, 2, jetstream.WithGetMsgSubject("orders.last")); err != nil || m.Sequence != 2502 {
+		t.Errorf("the next of the last is %+v, %v", m, err)
+	}
+}
+
+// A reload gives new streams other defaults; those that are there keep theirs.
+func TestConfigure(t *testing.T) {
+	n := start(t)
+	js, ctx := newClient(t, n), within(t)
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "before"}); err != nil {
+		t.Fatal(err)
+	}
+	changed := defaults()
+	changed.MaxAttempts = 77
+	n.api.Configure(changed)
+	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "after"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"before": defaults().MaxAttempts, "after": 77} {
+		if info, err := n.store.Info(ctx, name); err != nil || info.Settings.MaxAttempts != want {
+			t.Errorf("%s has %d attempts, %v", name, info.Settings.MaxAttempts, err)
+		}
+	}
+}
+
+// Requests that come when the API has stopped are answered.
+func TestStopped(t *testing.T) {
+	n := start(t)
+	nc := n.connect(t)
+	n.api.Stop()
+	refusal(t, nc, "STREAM.NAMES", "", 10023, "the server is shutting down")
+}

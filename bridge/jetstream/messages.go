@@ -1,8 +1,8 @@
 package jetstream
 
 import (
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -12,16 +12,6 @@ import (
 
 // listLimit bounds the messages that are looked at between two commits.
 const listLimit = 1000
-
-// published is when a message of a queue was published; the zero time if it is
-// gone.
-func (c *call) published(name string, seq uint64) time.Time {
-	entries, err := c.store.List(c.ctx, queue.List{Queue: name, From: seq, Limit: 1})
-	if err != nil || len(entries) == 0 || entries[0].Seq != seq {
-		return time.Time{}
-	}
-	return at(entries[0].At)
-}
 
 // wanted is a message that is asked for.
 type wanted struct {
@@ -83,13 +73,8 @@ func (c *call) nextOf(i *queue.Info, from uint64, subject string) (queue.Message
 			return queue.Message{}, err
 		}
 		for _, e := range entries {
-			m, err := c.read(i.Name, e.Seq)
-			switch {
-			case is(err, queue.NoMessage): // it has gone meanwhile
-			case err != nil:
+			if m, found, err := c.matches(&e, subject); found || err != nil {
 				return m, err
-			case dlq.MatchSubject(subject, string(m.Subject)):
-				return m, nil
 			}
 		}
 		if len(entries) < listLimit {
@@ -99,20 +84,33 @@ func (c *call) nextOf(i *queue.Info, from uint64, subject string) (queue.Message
 	}
 }
 
-// lastOf finds the last message of a subject.
-func (c *call) lastOf(i *queue.Info, subject string) (last queue.Message, err error) {
-	err = server.NewJSNoMessageFoundError()
-	for from := i.FirstSeq; ; from = last.Seq + 1 {
-		m, none := c.nextOf(i, from, subject)
-		switch {
-		case none == nil:
-			last, err = m, nil
-		case wireError(none).ErrCode == server.NewJSNoMessageFoundError().ErrCode:
-			return last, err
-		default:
-			return last, none
+// lastOf finds the last message of a subject, from the newest back.
+func (c *call) lastOf(i *queue.Info, subject string) (queue.Message, error) {
+	for end := i.LastSeq + 1; end > i.FirstSeq && i.FirstSeq > 0; end -= min(end, listLimit) {
+		from := end - min(end, listLimit)
+		entries, err := c.store.List(c.ctx, queue.List{Queue: i.Name, From: from, Limit: listLimit})
+		if err != nil {
+			return queue.Message{}, err
+		}
+		for _, e := range slices.Backward(entries) {
+			if e.Seq >= end { // seen already: there are gaps
+				continue
+			}
+			if m, found, err := c.matches(&e, subject); found || err != nil {
+				return m, err
+			}
 		}
 	}
+	return queue.Message{}, server.NewJSNoMessageFoundError()
+}
+
+// matches reads a message and tells whether it is of a subject, and still there.
+func (c *call) matches(e *queue.Entry, subject string) (m queue.Message, found bool, err error) {
+	m, err = c.read(e.Queue, e.Seq)
+	if is(err, queue.NoMessage) {
+		return m, false, nil
+	}
+	return m, err == nil && dlq.MatchSubject(subject, string(m.Subject)), err
 }
 
 func (c *call) messageGet() (any, error) {

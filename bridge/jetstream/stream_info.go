@@ -35,16 +35,16 @@ func (c *call) stream(name string) (*server.StreamInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.streamOfQueue(&i), nil
+	return c.streamOf(&i), nil
 }
 
-func (c *call) streamOfQueue(i *queue.Info) *server.StreamInfo {
+func (a *API) streamOf(i *queue.Info) *server.StreamInfo {
 	return &server.StreamInfo{
-		Config: c.streamConfig(i), Created: at(i.Created), State: c.streamState(i), Domain: c.cfg.Domain, TimeStamp: now(),
+		Config: a.streamConfig(i), Created: at(i.Created), State: streamState(i), Domain: a.cfg.Domain, TimeStamp: now(),
 	}
 }
 
-func (c *call) streamState(i *queue.Info) server.StreamState {
+func streamState(i *queue.Info) server.StreamState {
 	s := server.StreamState{
 		Msgs: uint64(i.Ready + i.Delayed + i.InFlight), Bytes: uint64(i.Bytes),
 		FirstSeq: i.FirstSeq, LastSeq: i.LastSeq, Consumers: i.Consumers,
@@ -56,8 +56,7 @@ func (c *call) streamState(i *queue.Info) server.StreamState {
 		return s
 	}
 	s.NumDeleted = int(i.LastSeq - i.FirstSeq + 1 - s.Msgs)
-	s.FirstTime = c.published(i.Name, i.FirstSeq)
-	s.LastTime = c.published(i.Name, i.LastSeq)
+	s.FirstTime, s.LastTime = at(i.FirstAt), at(i.LastAt)
 	return s
 }
 
@@ -73,7 +72,7 @@ func (c *call) streamInfo() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := c.streamOfQueue(&i)
+	info := c.streamOf(&i)
 	paged := server.ApiPaged{}
 	if req.DeletedDetails {
 		if info.State.Deleted, err = c.deleted(&i); err != nil {
@@ -159,7 +158,7 @@ func (c *call) streamList() (any, error) {
 	some, paged := page(infos, req.Offset, server.JSApiListLimit)
 	streams := make([]*server.StreamInfo, 0, len(some))
 	for i := range some {
-		streams = append(streams, c.streamOfQueue(&some[i]))
+		streams = append(streams, c.streamOf(&some[i]))
 	}
 	return server.JSApiStreamListResponse{
 		ApiResponse: server.ApiResponse{Type: server.JSApiStreamListResponseType}, ApiPaged: paged, Streams: streams,

@@ -9,8 +9,8 @@ import (
 	"dsend/durable/queue"
 )
 
-// streamOf reads the configuration of a stream, whose name is in the subject.
-func (c *call) streamOf() (*server.StreamConfig, error) {
+// streamAsked reads the configuration of a stream, whose name is in the subject.
+func (c *call) streamAsked() (*server.StreamConfig, error) {
 	if err := c.checkLevel(); err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (c *call) streamOf() (*server.StreamConfig, error) {
 }
 
 func (c *call) streamCreate() (any, error) {
-	cfg, err := c.streamOf()
+	cfg, err := c.streamAsked()
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func is(err error, code queue.Code) bool {
 }
 
 func (c *call) streamUpdate() (any, error) {
-	cfg, err := c.streamOf()
+	cfg, err := c.streamAsked()
 	if err != nil {
 		return nil, err
 	}

@@ -227,6 +227,18 @@ func (s *State) Info(name string) (Info, *Error) {
 	return q.info(), nil
 }
 
+// published is when a message was published; 0 if it is not here.
+func (q *queue) published(seq uint64) int64 {
+	switch s, ok := q.lookup(seq); {
+	case !ok:
+		return 0
+	case s.object != nil:
+		return s.object.at
+	default:
+		return s.run.at
+	}
+}
+
 // Infos gives all queues, by name.
 func (s *State) Infos() []Info {
 	infos := make([]Info, 0, len(s.sorted))
@@ -245,6 +257,7 @@ func (q *queue) info() Info {
 		WaitingPulls: len(q.demand.pulls), Consumers: len(q.consumers), Totals: q.totals,
 	}
 	i.FirstSeq, _ = q.first()
+	i.FirstAt, i.LastAt = q.published(i.FirstSeq), q.published(i.LastSeq)
 	for _, g := range q.demand.groups {
 		i.Workers += g.members
 	}

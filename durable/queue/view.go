@@ -40,6 +40,7 @@ type Info struct {
 	Letters                  int64 // dead letters of any queue held here
 	Bytes                    int64
 	FirstSeq, LastSeq        uint64 // LastSeq: the last number given out
+	FirstAt, LastAt          int64  // when these were published; 0 if they are not here
 	OldestReady              int64  // when the oldest ready message came (its publish, death or replay); 0 if none
 	Deliveries               uint64 // number of the last delivery
 

@@ -106,7 +106,10 @@ func (m *model) info(q *mQueue) Info {
 	oldest := map[uint8]*mMessage{}
 	for _, x := range q.sorted() {
 		if i.FirstSeq == 0 {
-			i.FirstSeq = x.seq
+			i.FirstSeq, i.FirstAt = x.seq, x.at
+		}
+		if x.seq == i.LastSeq {
+			i.LastAt = x.at
 		}
 		if x.letter != nil {
 			i.Letters++
