@@ -21,8 +21,9 @@ const maxBrief = 64
 // voice is the state of who speaks.
 type voice struct {
 	*Store
-	spoken []Spoken // memory
-	told   []Event
+	spoken  []Spoken // memory
+	missing []*Spoken
+	told    []Event
 }
 
 // handOver has a commit said. What is brief, and comes when everything before
@@ -127,16 +128,11 @@ func pieces[T any](list []T, size func(*T) uint32) iter.Seq[[]T] {
 
 func (v *voice) deliver(speech []queue.Speech) error {
 	defer func() { clear(v.spoken); v.spoken = v.spoken[:0] }()
-	var r reach
 	for i := range speech {
-		sp := Spoken{Speech: &speech[i]}
-		if sp.Status == 0 {
-			var err error
-			if sp.Message, err = r.message(v.Store, speech[i:]); err != nil {
-				return fmt.Errorf("message %d of queue %s: %w", sp.Seq, sp.Queue, err)
-			}
-		}
-		v.spoken = append(v.spoken, sp)
+		v.spoken = append(v.spoken, Spoken{Speech: &speech[i]})
+	}
+	if err := v.bodies(v.spoken); err != nil {
+		return err
 	}
 	v.cfg.Speaker.Speak(v.spoken)
 	return nil
