@@ -198,6 +198,9 @@ func (a *Attached) URL() string {
 	return strings.Join(shown, ",")
 }
 
+// Bare tells that the server keeps $JS.API from leafs.
+func (*Attached) Bare() bool { return false }
+
 // JetStream tells that $JS.API is not ours to answer: the server may have a
 // JetStream of its own, now or later.
 func (*Attached) JetStream() bool { return true }

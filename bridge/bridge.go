@@ -32,6 +32,9 @@ type Config struct {
 	// messages. It is called by the reading goroutine and must not block; the
 	// subject is without the API's prefix, the bytes are its own.
 	API func(subject, reply string, header, body []byte)
+	// Bare also serves the API where clients ask that set no domain. The leaf
+	// must be allowed to hear that, and nobody else may answer.
+	Bare bool
 }
 
 // Bridge is the wire between a NATS server and a store. It is the store's
@@ -50,6 +53,7 @@ type Bridge struct {
 	connected bool // there was a connection; of the reading goroutine
 	again     func()
 	api       func(subject, reply string, header, body []byte)
+	bare      bool
 
 	// Of the reading goroutine:
 	complaints *leaf.Batch // what is refused at once
@@ -61,7 +65,7 @@ var _ durable.Speaker = (*Bridge)(nil)
 
 // New makes a bridge. Nothing runs before Start.
 func New(cfg Config) (*Bridge, error) {
-	b := &Bridge{prefix: cfg.Prefix, log: cfg.Logger, again: cfg.Reconnected, api: cfg.API, routes: newRoutes(cfg.Prefix)}
+	b := &Bridge{prefix: cfg.Prefix, log: cfg.Logger, again: cfg.Reconnected, api: cfg.API, bare: cfg.Bare, routes: newRoutes(cfg.Prefix)}
 	b.audience.init(b)
 	cfg.Leaf.Handler = b
 	cfg.Leaf.Logger = cfg.Logger
@@ -93,6 +97,9 @@ func (b *Bridge) Start(ctx context.Context, store Store) error {
 	subjects := []string{b.prefix + ".publish.>", b.prefix + ".pull.>", ackPrefix + ">"}
 	if b.api != nil {
 		subjects = append(subjects, apiPrefix+">")
+	}
+	if b.api != nil && b.bare {
+		subjects = append(subjects, barePrefix+">")
 	}
 	for _, subject := range subjects {
 		if err := b.conn.Subscribe(subject); err != nil {

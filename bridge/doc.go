@@ -30,7 +30,8 @@
 // else runs and that we join by its leafnode port (Attached). Nothing here knows
 // which. A leafnode may do in its account whatever its user may, except for the
 // JetStream API without a domain ($JS.API.>): that is the server's own, or
-// nobody's.
+// nobody's. Of a server of our own without JetStream it is ours: by the leaf
+// (Bare), or by jetstream.Gateway where the leaf is denied it.
 //
 // # When something fails
 //

@@ -11,11 +11,13 @@ import (
 	"dsend/durable/queue"
 )
 
-// apiPrefix is what the subjects of the JetStream API begin with, and nextPrefix
-// those of its requests for messages.
+// apiPrefix is what the subjects of the JetStream API begin with, barePrefix
+// where clients ask that set no domain; nextPrefix follows in requests for
+// messages.
 const (
 	apiPrefix  = "$JS." + Domain + ".API."
-	nextPrefix = apiPrefix + "CONSUMER.MSG.NEXT."
+	barePrefix = "$JS.API."
+	nextPrefix = "CONSUMER.MSG.NEXT."
 )
 
 // ackPrefix is what the reply subject of every delivery begins with.
@@ -75,6 +77,14 @@ func (r *routes) find(subject []byte) (target, string) {
 	return to, name
 }
 
+// asked tells what of the JetStream API is asked for.
+func asked(s string) (target, string) {
+	if names, next := strings.CutPrefix(s, nextPrefix); next {
+		return toNext, names
+	}
+	return toAPI, s
+}
+
 // prefixed finds a subject of Dsend's own.
 func (r *routes) prefixed(s string) (target, string) {
 	switch {
@@ -82,10 +92,10 @@ func (r *routes) prefixed(s string) (target, string) {
 		return toPublish, s[len(r.publish):]
 	case strings.HasPrefix(s, r.pull):
 		return toPull, s[len(r.pull):]
-	case strings.HasPrefix(s, nextPrefix):
-		return toNext, s[len(nextPrefix):]
 	case strings.HasPrefix(s, apiPrefix):
-		return toAPI, s[len(apiPrefix):]
+		return asked(s[len(apiPrefix):])
+	case strings.HasPrefix(s, barePrefix):
+		return asked(s[len(barePrefix):])
 	}
 	return toNobody, ""
 }

@@ -40,6 +40,7 @@ type Server struct {
 	tls     *tls.Config
 
 	jetStream bool // the server has its own
+	free      bool // our leaf is denied nothing
 }
 
 // startTimeout bounds the start of the server.
@@ -170,6 +171,7 @@ func (s *Server) openDoor(opts *server.Options) error {
 func (s *Server) freeLeaf(opts *server.Options) {
 	if !opts.JetStream && len(opts.LeafNode.Remotes) == 0 && opts.JsAccDefaultDomain == nil {
 		opts.JsAccDefaultDomain = map[string]string{s.account: ""}
+		s.free = true
 	}
 }
 
@@ -235,6 +237,9 @@ func (s *Server) Connect(options ...nats.Option) (*nats.Conn, error) {
 
 // URL is where clients connect.
 func (s *Server) URL() string { return s.server.ClientURL() }
+
+// Bare tells whether the leaf may serve the JetStream API without a domain.
+func (s *Server) Bare() bool { return s.free }
 
 // JetStream tells whether the server has a JetStream of its own.
 func (s *Server) JetStream() bool { return s.jetStream }

@@ -3,7 +3,7 @@
 // group of workers that pull from it.
 //
 //	client ─► $JS.dsend.API.… ─► leaf ─► bridge ─┬─ CONSUMER.MSG.NEXT ─► Store.Submit
-//	client ─► $JS.API.…  ─► gateway ─┘           └─ all others ─► API ─► Store.Do, views
+//	client ─► $JS.API.… ────────┘                └─ all others ─► API ─► Store.Do, views
 //
 // # What it promises
 //
@@ -66,10 +66,11 @@
 //
 // # What it assumes
 //
-// Requests come by the bridge, in the account that Dsend serves. While the
-// server has no JetStream of its own the gateway hands on what comes on
-// $JS.API; it goes through the same leaf then, so that the interest of an inbox
-// is known before a request for messages names it.
+// Requests come by the bridge, in the account that Dsend serves: from a domain's
+// clients on $JS.dsend.API, from others on $JS.API, while the server has no
+// JetStream of its own. Where its leaf is denied the latter, Gateway hands on
+// what comes there. Always they come through the leaf in the end, so that the
+// interest of an inbox is known before a request for messages names it.
 //
 // # When something fails
 //

@@ -31,6 +31,7 @@ type node struct {
 	bridge *bridge.Bridge
 	store  *durable.Store
 	api    *api.API
+	gated  bool // requests without a domain come through the gateway
 	gate   *nats.Conn
 }
 
@@ -43,9 +44,12 @@ func defaults() queue.Settings {
 }
 
 // start runs a Dsend until the test ends.
-func start(t *testing.T) *node {
+func start(t *testing.T) *node { return startAs(t, false) }
+
+// startAs says how requests without a domain come.
+func startAs(t *testing.T, gated bool) *node {
 	t.Helper()
-	n := &node{dir: t.TempDir(), listen: "127.0.0.1:0"}
+	n := &node{dir: t.TempDir(), listen: "127.0.0.1:0", gated: gated}
 	n.run(t)
 	t.Cleanup(func() { n.stop(t) })
 	return n
@@ -66,7 +70,8 @@ func (n *node) run(t *testing.T) {
 	n.listen = n.server.URL()[len("nats://"):]
 	n.bridge, err = bridge.New(bridge.Config{
 		Prefix: "dsend", Leaf: n.server.Leaf(), Logger: log,
-		API: func(subject, reply string, header, body []byte) { n.api.Request(subject, reply, header, body) },
+		API:  func(subject, reply string, header, body []byte) { n.api.Request(subject, reply, header, body) },
+		Bare: !n.gated,
 	})
 	must(err)
 	disk, err := wal.Open(n.dir, wal.Options{Logger: log})
@@ -83,14 +88,18 @@ func (n *node) run(t *testing.T) {
 		Reserved: []string{"_INBOX.>", "$SYS.>", "$JS.>", "dsend.>"}, Log: log,
 	})
 	must(n.bridge.Start(t.Context(), n.store))
-	n.gate, err = n.server.Connect()
-	must(err)
-	must(api.Gateway(n.gate, bridge.Domain, log))
+	if n.gated {
+		n.gate, err = n.server.Connect()
+		must(err)
+		must(api.Gateway(n.gate, bridge.Domain, log))
+	}
 }
 
 func (n *node) stop(t *testing.T) {
 	t.Helper()
-	n.gate.Close()
+	if n.gate != nil {
+		n.gate.Close()
+	}
 	n.api.Stop()
 	if err := errors.Join(n.store.Close(), n.bridge.Close()); err != nil {
 		t.Error(err)

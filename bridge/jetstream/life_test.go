@@ -15,7 +15,12 @@ import (
 // tried again with its number of attempt in the metadata, given up, found in the
 // dead-letter queue, replayed, and done.
 func TestLifeNew(t *testing.T) {
-	n := start(t)
+	for what, gated := range map[string]bool{"leaf": false, "gateway": true} {
+		t.Run(what, func(t *testing.T) { lifeNew(t, startAs(t, gated)) })
+	}
+}
+
+func lifeNew(t *testing.T, n *node) {
 	js, ctx := newClient(t, n), within(t)
 	stream, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "orders", Subjects: []string{"orders.>"}})
 	if err != nil {

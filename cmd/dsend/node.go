@@ -58,6 +58,7 @@ type wireServer interface {
 	Leaf() leaf.Options
 	Connect(...nats.Option) (*nats.Conn, error)
 	JetStream() bool
+	Bare() bool
 	URL() string
 	Close()
 }
@@ -194,7 +195,8 @@ func (n *node) attach() (func() error, error) {
 func (n *node) makeBridge(context.Context) (func() error, error) {
 	b, err := bridge.New(bridge.Config{
 		Prefix: n.cfg.Prefix, Leaf: n.server.Leaf(), Logger: n.log, Reconnected: n.metrics.LeafReconnected,
-		API: func(subject, reply string, header, body []byte) { n.api.Request(subject, reply, header, body) },
+		API:  func(subject, reply string, header, body []byte) { n.api.Request(subject, reply, header, body) },
+		Bare: n.server.Bare(),
 	})
 	if err != nil {
 		return nil, err
@@ -265,9 +267,10 @@ func (n *node) startAPI(context.Context) (func() error, error) {
 	return func() error { n.api.Stop(); return nil }, nil
 }
 
-// openGateway lets clients in that set no JetStream domain.
+// openGateway lets clients in that set no JetStream domain, where the leaf does
+// not hear them.
 func (n *node) openGateway(context.Context) (func() error, error) {
-	if n.server.JetStream() {
+	if n.server.JetStream() || n.server.Bare() {
 		return nothing, nil
 	}
 	nc, err := n.server.Connect(nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
