@@ -19,7 +19,11 @@ const (
 // Called by the loop.
 func (s *Store) clean(doubt bool) {
 	s.usage.room = s.free.Load()
-	if p, want := s.usage.start(doubt); want {
+	p, want := s.usage.start(doubt)
+	switch {
+	case s.kept(want):
+		s.usage.busy, s.usage.doubted = false, false
+	case want:
 		s.sweep <- p // has room: only one is at work
 	}
 }
@@ -87,13 +91,16 @@ func (c compactor) replace(ctx context.Context, p part) error {
 // compactor is at work on the next one.
 func (s *Store) drop() {
 	for p := range s.drops {
+		if !s.wait(p) {
+			break
+		}
 		if err := s.log.Drop(p.first); err != nil {
 			s.fail(p.failed(err))
 			break
 		}
 		_ = s.put(item{urgent: true, view: func(*queue.State) { s.usage.dropped(p) }}) // it is ending, otherwise
 	}
-	for range s.drops { // the log has failed
+	for range s.drops { // the log has failed, or the store ends
 	}
 }
 

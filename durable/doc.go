@@ -72,6 +72,14 @@
 // says what that means for each queue, and makes the commit that mends it (see
 // queue.Salvage).
 //
+// # A copy while it is in use
+//
+// Hold takes hold of the log as of one commit: the generation being written is
+// sealed, and until it is read or released no generation of the copy is dropped,
+// so that the log may meanwhile be larger than its bound. A file is proven before
+// it is given. When the disk is nearly full the log comes first: the Hold ends
+// with ErrGivenUp.
+//
 // # Who owns what
 //
 // The loop owns State, Log.Append and Log.Sync, and the count of what the log

@@ -48,6 +48,10 @@ type Store struct {
 
 	drops chan part // from it: generations that nobody needs
 
+	held  atomic.Pointer[Hold] // who copies the log; nil if nobody does
+	letGo chan struct{}        // to who drops generations: less of the log is held
+	stuck atomic.Bool          // it waits for that
+
 	free  atomic.Int64  // bytes the disk had when it was asked, less what was written since
 	looks chan struct{} // to the janitor: ask the disk now
 
@@ -67,7 +71,7 @@ func Open(log Log, cfg Config) (*Store, error) {
 		cfg: cfg, log: log, state: queue.New(cfg.Queue), cache: newCache(cfg.Cache),
 		wake:   make(chan struct{}, 1),
 		speech: make(chan *batch, 2), spare: make(chan *batch, 4),
-		reads: make(chan read), sweep: make(chan part, 1), drops: make(chan part), looks: make(chan struct{}, 1),
+		reads: make(chan read), sweep: make(chan part, 1), drops: make(chan part), letGo: make(chan struct{}, 1), looks: make(chan struct{}, 1),
 		ending: make(chan struct{}), silent: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.voice.Store = s

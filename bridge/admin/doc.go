@@ -47,6 +47,13 @@
 // what is left. Letters that die again while a replay runs lie behind through:
 // "all" is all that were dead when it began.
 //
+// # Backup
+//
+// backup.begin holds the log as of one commit, backup.read gives its files piece
+// by piece, from the first to the last, backup.end lets go. There is one backup
+// at a time; one that asks for nothing for 30 s is given up, and so is one whose
+// room the log needs because the disk is nearly full.
+//
 // # Errors
 //
 // An error has the headers Nats-Service-Error-Code (as in HTTP, errors.go has the

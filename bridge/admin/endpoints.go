@@ -18,6 +18,9 @@ const (
 	DLQGroups   = "dlq.groups"
 	DLQReplay   = "dlq.replay"
 	DLQPurge    = "dlq.purge"
+	BackupBegin = "backup.begin"
+	BackupRead  = "backup.read"
+	BackupEnd   = "backup.end"
 	ReloadNow   = "reload"
 )
 
@@ -40,6 +43,9 @@ func (s *Service) endpoints() []endpoint {
 		look(DLQGroups, "Count dead letters by cause", s.dlqGroups),
 		change(DLQReplay, "Bring a page of dead letters back for a fresh life", s.dlqReplay),
 		change(DLQPurge, "Remove a page of dead letters", s.dlqPurge),
+		change(BackupBegin, "Hold the log as of now, to be copied; one at a time, given up after 30 s of silence", s.backupBegin),
+		look(BackupRead, "Read a piece of a file of the log that is held", s.backupRead),
+		change(BackupEnd, "Let go of the log that is held", s.backupEnd),
 		change(ReloadNow, "Read the configuration again", s.reload),
 	}
 }

@@ -38,6 +38,10 @@ type Config struct {
 	// Reload reads the configuration again and tells what changed, a line
 	// each. nil refuses reloads.
 	Reload func(ctx context.Context) ([]string, error)
+	// Copy holds the log of the store for a backup. nil refuses backups.
+	Copy func(ctx context.Context) (Copy, error)
+	// Silence is how long a backup may ask for nothing; 0 is DefaultSilence.
+	Silence time.Duration
 	// Log gets one line for each request that changes something.
 	Log *slog.Logger
 	// Timeout bounds the work of one request; 0 is DefaultTimeout.
@@ -58,7 +62,9 @@ type Service struct {
 	cancel context.CancelFunc
 	mu     sync.Mutex // guards stopped, and Add beside Wait
 	closed bool
-	busy   sync.WaitGroup // handlers that run
+	busy   sync.WaitGroup // handlers that run, and the backup's timer
+
+	backup session
 }
 
 // Start serves a store's API on nc, until Stop. The connection stays the
@@ -66,6 +72,9 @@ type Service struct {
 func Start(nc *nats.Conn, store Store, cfg Config) (*Service, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultTimeout
+	}
+	if cfg.Silence == 0 {
+		cfg.Silence = DefaultSilence
 	}
 	s := &Service{nc: nc, store: store, cfg: cfg}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -112,6 +121,7 @@ func (s *Service) Stop() (err error) {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.stopBackup()
 	s.busy.Wait()
 	return err
 }

@@ -30,7 +30,8 @@ func TestServiceIsDiscoveredWithSchemas(t *testing.T) {
 	}
 	want := []string{
 		"queue.ls", "queue.info", "queue.advise", "queue.peek", "queue.pause", "queue.resume", "queue.purge", "queue.rm",
-		"msg.get", "msg.rm", "msg.kill", "dlq.ls", "dlq.show", "dlq.groups", "dlq.replay", "dlq.purge", "reload",
+		"msg.get", "msg.rm", "msg.kill", "dlq.ls", "dlq.show", "dlq.groups", "dlq.replay", "dlq.purge",
+		"backup.begin", "backup.read", "backup.end", "reload",
 	}
 	if len(info.Endpoints) != len(want) {
 		t.Errorf("%d endpoints, want %d", len(info.Endpoints), len(want))

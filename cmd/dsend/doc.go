@@ -5,12 +5,13 @@
 //	dsend queue, msg, dlq       people's side: looks and changes
 //	dsend pub, work             a producer and a worker for the shell
 //	dsend reload, config check  the configuration
+//	dsend backup, restore       the data of a running server in one file, and back
 //	dsend verify, repair        the data of a stopped server: proven, mended
 //	dsend log cat               its records as text
 //	dsend bench                 how fast it is, alone and beside JetStream
 //
-// Every command but serve, verify, repair, log cat, config check and bench compare is an ordinary NATS client: it
-// connects where the nats CLI would (connect.go, natscontext.go) and asks the
+// Every command but serve, restore, verify, repair, log cat,
+// config check and bench compare is an ordinary NATS client: it connects where the nats CLI would (connect.go, natscontext.go) and asks the
 // micro service "dsend" of package dsend/bridge/admin. So what a command can do
 // is what the NATS account lets it do.
 //

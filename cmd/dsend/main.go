@@ -109,6 +109,7 @@ func newRoot(a *app) *cobra.Command {
 		newServeCommand(),
 		newQueueCommand(a), newMsgCommand(a), newDLQCommand(a),
 		newPubCommand(a), newWorkCommand(a), newBenchCommand(a),
+		newBackupCommand(a), newRestoreCommand(a),
 		newVerifyCommand(a), newRepairCommand(a), newLogCommand(a),
 		newReloadCommand(a), newConfigCommand(a), newVersionCommand(a))
 	root.Long = `A durable work queue on NATS: a publish is answered only when the message is on

@@ -303,13 +303,22 @@ func (n *node) startAdmin(context.Context) (func() error, error) {
 		return nil, err
 	}
 	view := adminStore{n.store}
-	service, err := admin.Start(nc, view, admin.Config{Prefix: n.cfg.Prefix, Version: version().Version, Reload: n.reload, Log: n.log})
+	service, err := admin.Start(nc, view, admin.Config{Prefix: n.cfg.Prefix, Version: version().Version, Reload: n.reload, Copy: n.copyLog, Log: n.log})
 	if err != nil {
 		nc.Close()
 		return nil, err
 	}
 	n.metrics.Watch(view, n.logBytes)
 	return func() error { err := service.Stop(); nc.Close(); return err }, nil
+}
+
+// copyLog holds the log for a backup.
+func (n *node) copyLog(ctx context.Context) (admin.Copy, error) {
+	hold, err := n.store.Hold(ctx)
+	if err != nil {
+		return nil, err // not a Copy that is a nil Hold
+	}
+	return hold, nil
 }
 
 // adminStore is the store as the admin package sees it.

@@ -91,6 +91,9 @@
 // names may be left without any <dir>; Open then returns ErrVanished and does not begin an empty log beside what is
 // left of one. Only a folder with something that only a log has, a generation or a mark, is surveyed at all.
 //
+// A running log is copied by [Log.Seal], [Log.Generations] and [Log.ReadFile]: sealed files do not change until they are
+// dropped. The caller sees to it that they are not.
+//
 // # Durability, in order
 //
 // Of a new generation nothing is durable before the first Sync, which syncs the file, then its name in its directory,
