@@ -124,7 +124,7 @@ func option(key string) func(p *queue.Publish, v string, target *string) string 
 		}
 	case headerSchedule:
 		return func(p *queue.Publish, v string, _ *string) (what string) {
-			p.DueAt, what = parseSchedule(v)
+			p.Delay, what = parseSchedule(v)
 			return what
 		}
 	case headerTarget:
@@ -204,9 +204,11 @@ func parseTTL(v string) (time.Duration, string) {
 	return parseDuration(v, time.Second)
 }
 
-// parseSchedule reads a Nats-Schedule: "@at" and a time. The other kinds that
-// JetStream has (cron, @every) are refused.
-func parseSchedule(v string) (int64, string) {
+// parseSchedule reads a Nats-Schedule: "@at" and a time, and tells how long that
+// is from now, by the wall clock that the client has read; from then on it is a
+// delay like any other, which no jump of that clock changes. The other kinds
+// that JetStream has (cron, @every) are refused.
+func parseSchedule(v string) (time.Duration, string) {
 	at, found := strings.CutPrefix(v, "@at ")
 	if !found {
 		return 0, `is not supported: only "@at <RFC3339>" is`
@@ -217,8 +219,6 @@ func parseSchedule(v string) (int64, string) {
 		return 0, "is not a time as in RFC 3339"
 	case time.Until(t) > queue.MaxDelay:
 		return 0, "is more than 10 years ahead"
-	case t.Year() < 1971: // beyond what nanoseconds can say, and long due
-		return 1, ""
 	}
-	return t.UnixNano(), ""
+	return max(0, time.Until(t)), ""
 }

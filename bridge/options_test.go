@@ -33,8 +33,11 @@ func TestReadSchedule(t *testing.T) {
 	at := time.Now().Add(time.Hour).Truncate(time.Millisecond)
 	var p queue.Publish
 	target, err := readOptions(&p, header("Nats-Schedule: @at "+at.Format(time.RFC3339Nano), "Nats-Schedule-Target: orders.new"))
-	if err != nil || target != "orders.new" || p.DueAt != at.UnixNano() {
-		t.Errorf("target %q, due %d, error %v", target, p.DueAt, err)
+	if off := time.Hour - p.Delay; err != nil || target != "orders.new" || off < 0 || off > time.Minute {
+		t.Errorf("target %q, delay %s, error %v", target, p.Delay, err)
+	}
+	if _, err := readOptions(&p, header("Nats-Schedule: @at 0001-01-01T00:00:00Z")); err != nil || p.Delay != 0 {
+		t.Errorf("long due: delay %s, error %v", p.Delay, err)
 	}
 }
 

@@ -155,9 +155,6 @@ func (m *model) message(q *mQueue, op *Publish) *mMessage {
 	if op.Delay > 0 {
 		x.phase, x.due = phaseDelayed, m.now+int64(op.Delay)
 	}
-	if op.DueAt > m.now {
-		x.phase, x.due = phaseDelayed, op.DueAt
-	}
 	if op.TTL > 0 {
 		x.expires = m.now + int64(op.TTL)
 	}

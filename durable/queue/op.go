@@ -21,7 +21,6 @@ type Publish struct {
 
 	ID          string        // message id for dedupe; empty is none
 	Delay       time.Duration // from now; 0 is none
-	DueAt       int64         // wall time in ns instead of Delay; 0 is none
 	TTL         time.Duration // 0 is none
 	Key         string        // one at a time, in order; empty is none
 	Priority    uint8         // 0 to 9

@@ -229,16 +229,12 @@ func (w *words) op() Op {
 }
 
 func (w *words) publish(name string) Op {
-	p := &Publish{
+	return &Publish{
 		Queue: name, Subject: []byte(w.text("subject", "dsend.publish."+name)), Body: []byte(w.text("body", "")),
 		ID: w.text("id", ""), Delay: w.time("delay", 0), TTL: w.time("ttl", 0), Key: w.text("key", ""),
 		MaxAttempts: w.number("attempts", -1), Visibility: w.time("visibility", 0),
 		Priority: uint8(w.number("priority", 0)), HasPriority: w.has("priority"),
 	}
-	if due := w.text("due", ""); due != "" {
-		p.DueAt = epoch + int64(w.duration(due))
-	}
-	return p
 }
 
 func (w *words) pull(name string) *Pull {

@@ -103,7 +103,7 @@ func (s *State) inRange(op *Publish) *Error {
 	switch {
 	case op.Delay < 0 || op.TTL < 0 || op.Visibility < 0:
 		return refuse(BadOption, "a time is negative")
-	case op.Delay > MaxDelay || op.DueAt > s.now+int64(MaxDelay):
+	case op.Delay > MaxDelay:
 		return refuse(BadOption, "delay is above 10 years")
 	case op.Visibility > MaxDelay:
 		return refuse(BadOption, "visibility timeout is above 10 years")
@@ -141,9 +141,6 @@ func (s *State) compose(q *queue, op *Publish, m *Message) {
 	}
 	if op.Delay > 0 {
 		m.Due = s.now + int64(op.Delay)
-	}
-	if op.DueAt > s.now {
-		m.Due = op.DueAt
 	}
 	if op.TTL > 0 {
 		m.Expires = s.now + int64(min(op.TTL, MaxDelay))

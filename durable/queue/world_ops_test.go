@@ -106,7 +106,7 @@ func (w *world) publish(c choice) Op {
 	case 0:
 		p.Delay = time.Duration(1+c.n(5000)) * time.Millisecond
 	case 1:
-		p.DueAt = w.now + int64(c.n(5)-1)*int64(time.Second)
+		p.Delay = time.Duration(c.n(4)) * time.Second
 	case 2:
 		p.TTL = time.Duration(1+c.n(5000)) * time.Millisecond
 	case 3:
