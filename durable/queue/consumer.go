@@ -97,8 +97,9 @@ func (s *State) windConsumer(c *consumer) {
 func (c *consumer) ring(s *State, out *Out) {
 	threshold := int64(c.settings.InactiveThreshold)
 	if threshold > 0 && c.idle != 0 && c.idle+threshold <= s.now {
+		before := c.q.attempts
 		emit(s, out, dropConsumerRecord{c.q.id, c.name})
-		s.relimit(c.q, out)
+		s.relimit(c.q, before, out)
 		return
 	}
 	s.attend(c)

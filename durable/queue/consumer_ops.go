@@ -36,6 +36,7 @@ func (s *State) declareConsumer(op *DeclareConsumer, out *Out) Reply {
 	if err := s.admitConsumer(q, c, op); err != nil {
 		return Reply{Op: op, Err: err}
 	}
+	before := q.attempts
 	r := consumerRecord{queue: q.id, name: op.Name, created: s.now}
 	if c != nil {
 		if c.settings.Equal(op.Settings) {
@@ -49,7 +50,7 @@ func (s *State) declareConsumer(op *DeclareConsumer, out *Out) Reply {
 		s.adopt(q.consumers[op.Name])
 	}
 	s.budget = tickBudget
-	return Reply{Op: op, Count: s.relimit(q, out)}
+	return Reply{Op: op, Count: s.relimit(q, before, out)}
 }
 
 // admitConsumer refuses what cannot be declared. c is nil if it is not there
@@ -94,9 +95,13 @@ func (s *State) adopt(c *consumer) {
 	s.attend(c)
 }
 
-// relimit lets those messages die that other limits leave no attempt, and tells
-// how many there are: as many die now as the budget allows, the others with the next Ticks.
-func (s *State) relimit(q *queue, out *Out) int {
+// relimit lets those waiting messages die that another limit than before leaves
+// no attempt, and tells how many there are: as many die now as the budget
+// allows, the others with the next Ticks.
+func (s *State) relimit(q *queue, before int, out *Out) int {
+	if q.attempts == before {
+		return 0
+	}
 	s.condemn(q)
 	n := len(q.spent)
 	s.sweep(q, out)
@@ -131,9 +136,10 @@ func (s *State) removeConsumer(op *RemoveConsumer, out *Out) Reply {
 			s.finish(p, StatusRemoved, out)
 		}
 	}
+	before := c.q.attempts
 	emit(s, out, dropConsumerRecord{c.q.id, c.name})
 	s.budget = tickBudget
-	return Reply{Op: op, Count: s.relimit(c.q, out)}
+	return Reply{Op: op, Count: s.relimit(c.q, before, out)}
 }
 
 func (s *State) pauseConsumer(op *PauseConsumer, out *Out) Reply {

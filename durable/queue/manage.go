@@ -111,7 +111,7 @@ func (s *State) update(q *queue, op *Declare, out *Out) int {
 	if q.settings.Equal(op.Settings) && q.source == op.Source && !q.orphan {
 		return 0
 	}
-	before := q.settings
+	before, attempts := q.settings, q.attempts
 	r := q.record()
 	r.settings, r.source, r.orphan = op.Settings, op.Source, false
 	if !op.Settings.VisibilityAuto {
@@ -125,11 +125,8 @@ func (s *State) update(q *queue, op *Declare, out *Out) int {
 	if q.settings.MaxAge != before.MaxAge {
 		s.reage(q)
 	}
-	if q.settings.MaxAttempts == before.MaxAttempts {
-		return 0
-	}
 	s.budget = tickBudget
-	return s.relimit(q, out)
+	return s.relimit(q, attempts, out)
 }
 
 // reage sets the expiries of a queue's objects anew, in order: what is due at
