@@ -91,6 +91,12 @@ func (b *Bridge) status(s *queue.Speech) {
 	d := &b.dispatch
 	d.header = append(d.header[:0], "NATS/1.0 "...)
 	d.header = append(d.header, statusText(s.Status)...)
+	switch {
+	case s.Status == queue.StatusMaxExpires:
+		d.header = append(d.header, time.Duration(s.Bound).String()...)
+	case s.Bound != 0:
+		d.header = strconv.AppendInt(d.header, s.Bound, 10)
+	}
 	d.header = append(d.header, crlf...)
 	if s.Status == queue.StatusHeartbeat {
 		d.header = appendHeader(d.header, "Nats-Last-Consumer", strconv.FormatUint(s.Delivery, 10))

@@ -103,7 +103,8 @@ func appendRefusal(dst []byte, stream string, err *apiError) []byte {
 	return append(dst, body...)
 }
 
-// statusText is a status as JetStream writes it.
+// statusText is a status as JetStream writes it; one about a bound goes on with
+// that.
 func statusText(s queue.Status) string {
 	switch s {
 	case queue.StatusHeartbeat:
@@ -126,6 +127,12 @@ func statusText(s queue.Status) string {
 		return "409 Consumer Deleted"
 	case queue.StatusShutdown:
 		return "409 Server Shutdown"
+	case queue.StatusMaxBatch:
+		return "409 Exceeded MaxRequestBatch of "
+	case queue.StatusMaxExpires:
+		return "409 Exceeded MaxRequestExpires of "
+	case queue.StatusMaxBytes:
+		return "409 Exceeded MaxRequestMaxBytes of "
 	}
 	return fmt.Sprintf("500 Status %d", s)
 }

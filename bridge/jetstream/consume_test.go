@@ -274,7 +274,8 @@ func TestMaxAckPending(t *testing.T) {
 func TestStatuses(t *testing.T) {
 	n := start(t)
 	js := newClient(t, n)
-	orders(t, js, jetstream.ConsumerConfig{Durable: "w", MaxWaiting: 2})
+	orders(t, js, jetstream.ConsumerConfig{Durable: "w"})
+	orders(t, js, jetstream.ConsumerConfig{Durable: "small", MaxRequestBatch: 2, MaxRequestExpires: time.Second, MaxRequestMaxBytes: 1000})
 	nc := n.connect(t)
 	for _, test := range []struct {
 		consumer, body, status string
@@ -288,6 +289,10 @@ func TestStatuses(t *testing.T) {
 		{"w", `{"batch":1,"min_pending":1}`, "400 Bad Request", ""},
 		{"w", `{"batch":1,"id":"pin"}`, "400 Bad Request", ""},
 		{"nobody", `{"batch":1}`, "409 Consumer Deleted", "1"},
+		{"small", `{"batch":3}`, "409 Exceeded MaxRequestBatch of 2", "3"},
+		{"small", `{"batch":2,"expires":1000000001}`, "409 Exceeded MaxRequestExpires of 1s", "2"},
+		{"small", `{"batch":2,"max_bytes":1001}`, "409 Exceeded MaxRequestMaxBytes of 1000", "2"},
+		{"small", `{"batch":2,"max_bytes":1000,"no_wait":true}`, "404 No Messages", "2"},
 	} {
 		m, err := nc.Request("$JS.API.CONSUMER.MSG.NEXT.orders."+test.consumer, []byte(test.body), patient)
 		if err != nil {

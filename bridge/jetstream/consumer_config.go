@@ -22,6 +22,7 @@ func consumerSettings(cfg *server.ConsumerConfig) queue.ConsumerSettings {
 		VisibilityTimeout: cfg.AckWait, MaxAttempts: max(cfg.MaxDeliver, 0), Backoff: slices.Clone(cfg.BackOff),
 		MaxInFlight: max(cfg.MaxAckPending, 0), MaxWaiting: cmp.Or(cfg.MaxWaiting, server.JSWaitQueueDefaultMax),
 		InactiveThreshold: cfg.InactiveThreshold,
+		MaxBatch:          cfg.MaxRequestBatch, MaxExpires: cfg.MaxRequestExpires, MaxBytes: cfg.MaxRequestMaxBytes,
 	}
 	if !s.Durable && s.InactiveThreshold == 0 {
 		s.InactiveThreshold = ephemeralThreshold
@@ -44,6 +45,7 @@ func consumerConfig(q *queue.Info, i *queue.ConsumerInfo) *server.ConsumerConfig
 		BackOff:       s.Backoff,
 		MaxAckPending: cmp.Or(s.MaxInFlight, q.Settings.MaxInFlight),
 		MaxWaiting:    s.MaxWaiting, InactiveThreshold: s.InactiveThreshold, Replicas: 1,
+		MaxRequestBatch: s.MaxBatch, MaxRequestExpires: s.MaxExpires, MaxRequestMaxBytes: s.MaxBytes,
 	}
 	if s.Durable {
 		cfg.Durable = i.Name
@@ -74,9 +76,9 @@ func (a *API) checkConsumer(q *queue.Info, cfg *server.ConsumerConfig) error {
 		{len(cfg.FilterSubjects) > 0 && !a.covers(q, cfg.FilterSubjects...), "filter_subjects", server.JSConsumerFilterNotSubsetErr, "a consumer takes all of a queue: make a queue of these subjects"},
 		{cfg.HeadersOnly, "headers_only", invalid, "is not supported"},
 		{cfg.SampleFrequency != "", "sample_freq", server.JSConsumerInvalidSamplingErrF, "is not supported"},
-		{cfg.MaxRequestBatch != 0, "max_batch", invalid, "is not supported"},
-		{cfg.MaxRequestExpires != 0, "max_expires", invalid, "is not supported"},
-		{cfg.MaxRequestMaxBytes != 0, "max_bytes", invalid, "is not supported"},
+		{cfg.MaxRequestBatch < 0, "max_batch", server.JSConsumerMaxRequestBatchNegativeErr, "needs to be positive"},
+		{cfg.MaxRequestExpires != 0 && cfg.MaxRequestExpires < time.Millisecond, "max_expires", server.JSConsumerMaxRequestExpiresTooSmall, "needs to be >= 1ms"},
+		{cfg.MaxRequestMaxBytes < 0, "max_bytes", invalid, "needs to be positive"},
 		{cfg.Replicas > 1, "num_replicas", server.JSConsumerReplicasExceedsStream, "more than 1 is not supported"},
 		{cfg.Replicas < 0, "num_replicas", server.JSReplicasCountCannotBeNegative, "is negative"},
 		{cfg.Direct, "direct", server.JSConsumerDirectRequiresPushErr, "is not supported"},

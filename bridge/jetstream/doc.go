@@ -46,6 +46,7 @@
 //	max_ack_pending      how many messages may be in flight through it; without it the
 //	                     queue's own bound
 //	max_waiting          how many requests may wait (512)
+//	max_batch, max_expires, max_bytes   what one request may ask for
 //	inactive_threshold   5 s without a durable name. It begins anew with a restart
 //	pause_until          as in JetStream
 //	filter_subject(s)    taken if they match all that the stream captures
@@ -53,8 +54,7 @@
 // Refused: ack policies none and all, push consumers (deliver_subject, and what
 // belongs to it), ordered consumers (they ask for ack none), deliver policies
 // but all, replay original, filters that leave something out, headers_only,
-// priority groups, rate_limit_bps, sample_freq, more than one replica, and
-// bounds on requests (max_batch, max_expires, max_bytes).
+// priority groups, rate_limit_bps, sample_freq and more than one replica.
 //
 // Each message goes to one consumer only: consumers of a queue compete.
 //

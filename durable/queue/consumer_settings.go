@@ -34,6 +34,11 @@ type ConsumerSettings struct {
 	MaxInFlight int `json:"max_in_flight,omitempty"`
 	// MaxWaiting bounds the requests that wait here; 0 is no bound.
 	MaxWaiting int `json:"max_waiting,omitempty"`
+	// MaxBatch, MaxExpires and MaxBytes bound what one request may ask for; 0 is
+	// no bound.
+	MaxBatch   int           `json:"max_batch,omitempty"`
+	MaxExpires time.Duration `json:"max_expires,omitempty"`
+	MaxBytes   int           `json:"max_bytes,omitempty"`
 	// InactiveThreshold is after how long without a request that waits and
 	// without a message in flight the consumer is removed; 0 is never.
 	InactiveThreshold time.Duration `json:"inactive_threshold,omitempty"`
@@ -74,6 +79,9 @@ func (s *ConsumerSettings) Validate() error {
 		{slices.ContainsFunc(s.Backoff, outside), "backoff", "has an entry that is negative or above 10 years"},
 		{s.MaxInFlight < 0, "max_in_flight", "is negative"},
 		{s.MaxWaiting < 0, "max_waiting", "is negative"},
+		{s.MaxBatch < 0, "max_batch", "is negative"},
+		{outside(s.MaxExpires), "max_expires", "is negative or above 10 years"},
+		{s.MaxBytes < 0, "max_bytes", "is negative"},
 		{outside(s.InactiveThreshold), "inactive_threshold", "is negative or above 10 years"},
 		{s.PausedUntil < 0, "paused_until", "is before 1970"},
 		{len(s.Description) > maxWords, "description", fmt.Sprintf("is longer than %d bytes", maxWords)},
@@ -102,6 +110,20 @@ func (s ConsumerSettings) Equal(o ConsumerSettings) bool {
 	a, errA := json.Marshal(s)
 	b, errB := json.Marshal(o)
 	return errA == nil && errB == nil && string(a) == string(b)
+}
+
+// exceeded is the status for a request that asks for more than one may, with the
+// bound; 0 if it does not.
+func (s *ConsumerSettings) exceeded(op *Pull) (Status, int64) {
+	switch {
+	case s.MaxBatch > 0 && op.Batch > s.MaxBatch:
+		return StatusMaxBatch, int64(s.MaxBatch)
+	case s.MaxExpires > 0 && op.Expires > s.MaxExpires:
+		return StatusMaxExpires, int64(s.MaxExpires)
+	case s.MaxBytes > 0 && op.MaxBytes > s.MaxBytes:
+		return StatusMaxBytes, int64(s.MaxBytes)
+	}
+	return 0, 0
 }
 
 // policy is the backoff of a consumer that has one of its own.

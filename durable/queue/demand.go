@@ -147,9 +147,12 @@ func (p *pull) alarm() *retry.Deadline { return &p.bell }
 
 // pull takes a request: it waits, and is served as far as possible now.
 func (s *State) pull(op *Pull, out *Out) {
-	q, via, refused := s.pulled(op)
+	q, via, refused, bound := s.pulled(op)
 	if refused != 0 {
-		out.say(Speech{Inbox: op.Inbox, Status: refused, PendingMessages: max(0, op.Batch), PendingBytes: max(0, op.MaxBytes)})
+		out.say(Speech{
+			Inbox: op.Inbox, Status: refused, Bound: bound,
+			PendingMessages: max(0, op.Batch), PendingBytes: max(0, op.MaxBytes),
+		})
 		return
 	}
 	s.serial++
@@ -175,8 +178,8 @@ func (s *State) pull(op *Pull, out *Out) {
 }
 
 // pulled finds the queue and the consumer of a pull, or the status that refuses
-// it.
-func (s *State) pulled(op *Pull) (q *queue, via *consumer, refused Status) {
+// it, with the bound that the pull is above if there is one.
+func (s *State) pulled(op *Pull) (q *queue, via *consumer, refused Status, bound int64) {
 	if q = s.byName[op.Queue]; q != nil {
 		via = q.consumers[op.Consumer]
 	}
@@ -192,7 +195,10 @@ func (s *State) pulled(op *Pull) (q *queue, via *consumer, refused Status) {
 	case full(s.cfg.MaxWaiting, len(q.demand.pulls)), via != nil && full(via.settings.MaxWaiting, via.waiting):
 		refused = StatusMaxWaiting
 	}
-	return q, via, refused
+	if refused == 0 && via != nil {
+		refused, bound = via.settings.exceeded(op)
+	}
+	return q, via, refused, bound
 }
 
 // full tells whether a number has reached its bound; 0 is none.

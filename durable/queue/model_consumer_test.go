@@ -80,6 +80,14 @@ func (m *model) crowded(k *mConsumer) bool {
 	return k != nil && k.settings.MaxWaiting > 0 && m.waiting(k) >= k.settings.MaxWaiting
 }
 
+// asked is the consumer that a pull names, if its queue has it.
+func (m *model) asked(q *mQueue, op *Pull) *mConsumer {
+	if q == nil {
+		return nil
+	}
+	return q.consumer(op.Consumer)
+}
+
 // wait puts a pull into the turn, stopWaiting takes it out.
 func (m *model) wait(p *mPull) {
 	k := p.via

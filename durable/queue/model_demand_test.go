@@ -38,8 +38,19 @@ func (m *model) pull(op *Pull) {
 	case m.cfg.MaxWaiting > 0 && waiting >= m.cfg.MaxWaiting || m.crowded(q.consumer(op.Consumer)):
 		status = StatusMaxWaiting
 	}
+	bound := int64(0)
+	if k := m.asked(q, op); status == 0 && k != nil {
+		switch s := k.settings; {
+		case s.MaxBatch > 0 && op.Batch > s.MaxBatch:
+			status, bound = StatusMaxBatch, int64(s.MaxBatch)
+		case s.MaxExpires > 0 && op.Expires > s.MaxExpires:
+			status, bound = StatusMaxExpires, int64(s.MaxExpires)
+		case s.MaxBytes > 0 && op.MaxBytes > s.MaxBytes:
+			status, bound = StatusMaxBytes, int64(s.MaxBytes)
+		}
+	}
 	if status != 0 {
-		m.say(Speech{Inbox: op.Inbox, Status: status, PendingMessages: max(0, op.Batch), PendingBytes: op.MaxBytes})
+		m.say(Speech{Inbox: op.Inbox, Status: status, Bound: bound, PendingMessages: max(0, op.Batch), PendingBytes: op.MaxBytes})
 		return
 	}
 	m.serial++

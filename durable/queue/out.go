@@ -118,6 +118,7 @@ type Speech struct {
 	Status          Status
 	PendingMessages int // left of the request
 	PendingBytes    int
+	Bound           int64 // of StatusMaxBatch, StatusMaxExpires (ns), StatusMaxBytes
 }
 
 // Status is a JetStream status that a pull gets.
@@ -135,6 +136,9 @@ const (
 	StatusRemoved                          // 409 Consumer Deleted
 	StatusShutdown                         // 409 Server Shutdown
 	StatusNoQueue                          // 404 Queue Not Found
+	StatusMaxBatch                         // 409 Exceeded MaxRequestBatch of n
+	StatusMaxExpires                       // 409 Exceeded MaxRequestExpires of d
+	StatusMaxBytes                         // 409 Exceeded MaxRequestMaxBytes of n
 )
 
 // Kind is what an Event is about.

@@ -19,6 +19,7 @@ func (w *words) consumer(queue, name string) Op {
 	s := ConsumerSettings{
 		VisibilityTimeout: w.time("visibility", 0), MaxAttempts: w.number("attempts", 0),
 		MaxInFlight: w.number("in_flight", 0), MaxWaiting: w.number("waiting", 0),
+		MaxBatch: w.number("batch", 0), MaxExpires: w.time("expires", 0), MaxBytes: w.number("bytes", 0),
 		InactiveThreshold: w.time("inactive", 0),
 	}
 	if list := w.text("backoff", ""); list != "" {

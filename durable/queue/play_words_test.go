@@ -26,7 +26,8 @@ type words struct {
 //	pull Q inbox=i batch=3 …       members Q GROUP N
 //	lost P INBOX    back P INBOX    gone P    here P
 //	ack #1    nak #1 delay=1s error="…" uncounted    progress #1    term #1 error=…    invalid #1    next #1 batch=2
-//	consumer Q C attempts=2 in_flight=1 waiting=2 visibility=2s backoff=1s,5s inactive=5s create exist
+//	consumer Q C attempts=2 in_flight=1 waiting=2 visibility=2s backoff=1s,5s inactive=5s
+//	         batch=2 expires=1s bytes=9 create exist
 //	hold Q C 10s    release Q C    dismiss Q C
 //	purge Q keep=2 upto=5    delete Q 3    kill Q 3 error=…    replay DLQ 1 to=Q
 //	space low    space ok    stop

@@ -104,6 +104,8 @@ var statusWords = map[Status]string{
 	StatusTimeout: "408 Request Timeout", StatusTooBig: "409 Message Size Exceeds MaxBytes",
 	StatusMaxWaiting: "409 Exceeded MaxWaiting", StatusBatchCompleted: "409 Batch Completed",
 	StatusRemoved: "409 Consumer Deleted", StatusShutdown: "409 Server Shutdown", StatusNoQueue: "404 Queue Not Found",
+	StatusMaxBatch: "409 Exceeded MaxRequestBatch", StatusMaxExpires: "409 Exceeded MaxRequestExpires",
+	StatusMaxBytes: "409 Exceeded MaxRequestMaxBytes",
 }
 
 func (st *stage) speech(sp Speech) string {

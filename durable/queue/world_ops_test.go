@@ -220,7 +220,8 @@ func (w *world) consumer(c choice) Op {
 	}
 	return &DeclareConsumer{Queue: name, Name: consumer, MustCreate: c.n(6) == 0, MustExist: c.n(6) == 0, Settings: ConsumerSettings{
 		VisibilityTimeout: pick(c, 0, time.Second, 5*time.Second), MaxAttempts: pick(c, 0, 1, 3, 5, -1),
-		Backoff:     pick(c, nil, nil, []time.Duration{time.Second, 3 * time.Second}, []time.Duration{0}),
+		Backoff:  pick(c, nil, nil, []time.Duration{time.Second, 3 * time.Second}, []time.Duration{0}),
+		MaxBatch: pick(c, 0, 0, 2), MaxExpires: pick(c, 0, 0, 3*time.Second), MaxBytes: pick(c, 0, 0, 100),
 		MaxInFlight: pick(c, 0, 1, 2), MaxWaiting: pick(c, 0, 0, 1, 3),
 		InactiveThreshold: pick(c, 0, 0, 2*time.Second), PausedUntil: pick(c, 0, 0, w.now+int64(2*time.Second)),
 		Metadata: pick(c, nil, map[string]string{"k": "v"}),
