@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"testing"
 	"testing/synctest"
-	"time"
 	"weak"
 
 	"dsend/durable/queue"
@@ -12,26 +11,26 @@ import (
 
 // An op that is done is not held any longer, though nothing comes after it.
 func TestWhatIsDoneIsForgotten(t *testing.T) {
-	s, r := open(t, newMemLog(), noCache)
-	op := publish(string(make([]byte, 1<<20)))
-	ref := weak.Make(op)
-	submit(t, s, op, &queue.Space{})
-	for len(r.answers()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	other := publish("done by Do")
-	ref2 := weak.Make(other)
-	do(t, s, other)
-	op, other = nil, nil
-	r.forget()
-	for range 100 {
-		runtime.GC()
-		if ref.Value() == nil && ref2.Value() == nil {
-			return
+	play(t, func(t *testing.T) {
+		s, r := open(t, newMemLog(), noCache)
+		op := publish(string(make([]byte, 1<<20)))
+		ref := weak.Make(op)
+		submit(t, s, op, &queue.Space{})
+		synctest.Wait()
+		if len(r.answers()) != 1 {
+			t.Fatal("it is not answered")
 		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Error("a publish that was answered is still in memory")
+		other := publish("done by Do")
+		ref2 := weak.Make(other)
+		do(t, s, other)
+		op, other = nil, nil
+		r.forget()
+		synctest.Wait()
+		runtime.GC()
+		if ref.Value() != nil || ref2.Value() != nil {
+			t.Error("a publish that was answered is still in memory")
+		}
+	})
 }
 
 // A burst does not make the store large for ever.
