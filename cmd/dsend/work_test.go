@@ -22,7 +22,7 @@ func hasty(t *testing.T) person {
 	err := os.WriteFile(file, []byte(`
 queues:
   - name: orders
-    visibility_timeout: 1500ms
+    visibility_timeout: 3s
     max_attempts: 2
     backoff: {initial: 10ms, factor: 1, max: 10ms, jitter: 0}
 `), 0o600)
