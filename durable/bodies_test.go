@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dsend/durable/queue"
+	"dsend/testkit"
 )
 
 // Messages that only the log has are read in its order and together, in
@@ -15,9 +16,7 @@ import (
 func TestNeighboursAreReadTogether(t *testing.T) {
 	play(t, func(t *testing.T) {
 		const n = 2000
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
-		random := rand.New(rand.NewPCG(seed, 0))
+		random := testkit.Dice(t)
 		log := newMemLog()
 		s, r := open(t, log, noCache)
 		body := func(seq uint64) string { return fmt.Sprintf("%0*d", seq%300, seq) }

@@ -59,8 +59,9 @@ func (r run) before(seq uint64) run {
 // They lie in blocks. The usual costs next to nothing: a message is added to
 // the newest block, and taken from the front of the first. What is put
 // elsewhere (a message that was carried forward, and is recovered behind those
-// that came after it) is added to the block before it; what is changed in the
-// middle makes its block be written anew.
+// that came after it) is added to the block before it. Only what is changed in
+// the middle is looked for in its block; what is changed in order is found at
+// once.
 //
 // The zero value is empty.
 type runs struct {

@@ -12,13 +12,14 @@ import (
 	"dsend/durable"
 	"dsend/durable/queue"
 	"dsend/durable/wal"
+	"dsend/testkit"
 )
 
 // TestDelayedMessagesCostNoCPU lets a server with many delayed messages idle:
 // there is one timer for all of them.
 func TestDelayedMessagesCostNoCPU(t *testing.T) {
 	n := 200_000
-	if os.Getenv("TEST_STORM") != "" {
+	if testkit.Storm() {
 		n = 1_000_000
 	}
 	if used := idle(t, n, 3*time.Second); used > 0.1 {
@@ -58,7 +59,7 @@ func (c *contender) cpu(t testing.TB) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
 	if err != nil {
-		t.Skip("needs /proc, as Linux has it: ", err)
+		testkit.Need(t, false, "/proc, as Linux has it: "+err.Error())
 	}
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	var user, system int64

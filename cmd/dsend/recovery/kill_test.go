@@ -3,14 +3,14 @@ package recovery
 import (
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"dsend/testkit"
 )
 
 // TestAStartIsKilled kills a server while it recovers, again and again. It says
@@ -18,12 +18,10 @@ import (
 // and in the end everything is there.
 func TestAStartIsKilled(t *testing.T) {
 	n, kills := 500_000, 4
-	if os.Getenv("TEST_STORM") != "" {
+	if testkit.Storm() {
 		n, kills = 3_000_000, 50
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := testkit.Dice(t)
 	c := newDsend(t)
 	fill(t, c.dir, n, 0)
 

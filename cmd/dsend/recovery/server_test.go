@@ -15,6 +15,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"dsend/testkit"
 )
 
 const (
@@ -143,7 +145,7 @@ func (c *contender) resident(t testing.TB) float64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
 	if err != nil {
-		t.Skip("needs /proc, as Linux has it: ", err)
+		testkit.Need(t, false, "/proc, as Linux has it: "+err.Error())
 	}
 	_, after, _ := strings.Cut(string(text), "VmRSS:")
 	var kib float64
