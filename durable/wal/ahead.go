@@ -38,8 +38,10 @@ type loaded struct {
 // readAhead starts to read generations. The caller calls next for each, and stop at the end.
 func readAhead(gens []*generation) *ahead {
 	a := &ahead{gens: gens, quit: make(chan struct{}), spare: make(chan *loaded, 2*aheadReaders+1)}
-	for i := range min(aheadReaders, len(gens)) {
+	for range min(aheadReaders, len(gens)) {
 		a.from = append(a.from, make(chan *loaded, 1))
+	}
+	for i := range a.from {
 		a.running.Go(func() { a.read(i) })
 	}
 	return a
