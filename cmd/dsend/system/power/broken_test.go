@@ -41,11 +41,11 @@ func TestBrokenStores(t *testing.T) {
 			return marks%2 == 0 // every second mark becomes durable with the one behind it
 		}),
 		"a second try after a failed fsync": func(r *trial) verdict {
-			found, _ := r.failedSync(1+r.rng.IntN(80), true, nil)
+			found, _ := r.failedSync(crashfs.Fault{Nth: 1 + r.rng.IntN(80), Hidden: true}, nil)
 			return found
 		},
 		"the page cache is trusted after a failed fsync": func(r *trial) verdict {
-			found, _ := r.failedSync(1+r.rng.IntN(80), false, func(c crashfs.Call) bool { return c.Same })
+			found, _ := r.failedSync(crashfs.Fault{Nth: 1 + r.rng.IntN(80)}, func(c crashfs.Call) bool { return c.Same })
 			return found
 		},
 	} {
@@ -69,7 +69,7 @@ func TestBrokenStores(t *testing.T) {
 // build on that. The power is cut in its life, at any call.
 func TestFailedSync(t *testing.T) {
 	t.Parallel()
-	stride, tries := 9, 1
+	stride, tries := 23, 1
 	if storm() {
 		stride, tries = 1, 20
 	}
@@ -81,7 +81,33 @@ func TestFailedSync(t *testing.T) {
 			r := newTrial(t, m)
 			for nth := 1 + i*stride/12; ; nth += stride {
 				for range tries {
-					found, over := r.failedSync(nth, false, nil)
+					found, over := r.failedSync(crashfs.Fault{Nth: nth}, nil)
+					if over {
+						return
+					}
+					y.add(1, found)
+				}
+			}
+		})
+	}
+}
+
+// The same with every sync of the mark alone: the next store must not believe a mark that the disk does not have.
+func TestFailedSyncOfMark(t *testing.T) {
+	t.Parallel()
+	tries, names := 1, []crashfs.Names{crashfs.Strict}
+	if storm() {
+		tries, names = 100, []crashfs.Names{crashfs.Strict, crashfs.Ordered, crashfs.Subset}
+	}
+	y := newTally(t, "fsync of the mark fails, then a power cut")
+	settle(t, y)
+	for _, names := range names {
+		t.Run(string(names), func(t *testing.T) {
+			t.Parallel()
+			r := newTrial(t, crashfs.Model{Data: crashfs.Nothing, Names: names})
+			for nth := 1; ; nth++ {
+				for range tries {
+					found, over := r.failedSync(crashfs.Fault{Path: path.Join(logFolder, "lock"), Nth: nth}, nil)
 					if over {
 						return
 					}
@@ -108,16 +134,17 @@ func newTrial(t *testing.T, m crashfs.Model) *trial {
 	return r
 }
 
-// failedSync has the n-th sync of the story fail, and the power cut later: hidden, so that the store goes on, a few steps
-// later; else in the life of the next store, which goes on with the story. broken breaks that one. It tells whether the
-// story was over before.
-func (r *trial) failedSync(nth int, hidden bool, broken func(crashfs.Call) bool) (found verdict, over bool) {
+// failedSync has a sync of the story fail, and the power cut later: if it is hidden, so that the store goes on, a few steps
+// later; else in the life of the next store, which goes on. broken breaks that one. It tells whether the story was over
+// before.
+func (r *trial) failedSync(f crashfs.Fault, broken func(crashfs.Call) bool) (found verdict, over bool) {
 	r.Helper()
 	wipe(r, r.disk, r.dir, r.m)
-	r.disk.Inject(crashfs.Fault{Kind: crashfs.Sync, Nth: nth, Errno: syscall.EIO, Hidden: hidden})
+	f.Kind, f.Errno = crashfs.Sync, syscall.EIO
+	r.disk.Inject(f)
 	more := 1 + r.rng.IntN(4) // steps
 	done, err := tell(r.dir, story, func() {
-		if r.disk.Hits() > 0 && hidden {
+		if r.disk.Hits() > 0 && f.Hidden {
 			if more--; more == 0 {
 				r.disk.Cut()
 			}
@@ -126,11 +153,11 @@ func (r *trial) failedSync(nth int, hidden bool, broken func(crashfs.Call) bool)
 	if r.disk.Hits() == 0 {
 		return found, true
 	}
-	if !hidden && err == nil {
-		r.Fatalf("sync %d fails, and the store does not say so", nth)
+	if !f.Hidden && err == nil {
+		r.Fatalf("sync %d fails, and the store does not say so", f.Nth)
 	}
-	what := fmt.Sprintf("%v, sync %d failed in step %d", r.m, nth, done+1)
-	if hidden {
+	what := fmt.Sprintf("%v, sync %d %s failed in step %d", r.m, f.Nth, f.Path, done+1)
+	if f.Hidden {
 		r.powerOn()
 		_, found = judge(r, what, r.dir, allowed(r, done)...)
 		return found, false
@@ -203,7 +230,7 @@ var sequel = func() []move {
 			return v
 		}})
 		if n%4 == 3 {
-			moves = append(moves, move{ask(&queue.Purge{Name: "sequel"}), func(v view) view {
+			moves = append(moves, move{purge(queue.Purge{Name: "sequel"}), func(v view) view {
 				v = v.clone()
 				maps.DeleteFunc(v.messages, func(m message, _ bool) bool { return m.queue == "sequel" })
 				return v

@@ -48,14 +48,22 @@ func publish(to, name string) step {
 }
 
 func declare(name string) step {
-	settings := queue.Defaults()
-	settings.MaxAttempts, settings.Backoff.Initial, settings.DedupeWindow = 2, 0, 0
-	return ask(&queue.Declare{Name: name, Settings: settings, Source: queue.FromAPI, MustCreate: true})
+	return ask(func() queue.Op {
+		settings := queue.Defaults()
+		settings.MaxAttempts, settings.Backoff.Initial, settings.DedupeWindow = 2, 0, 0
+		return &queue.Declare{Name: name, Settings: settings, Source: queue.FromAPI, MustCreate: true}
+	})
 }
+
+func purge(p queue.Purge) step { return ask(func() queue.Op { p := p; return &p }) }
+func remove(name string) step  { return ask(func() queue.Op { return &queue.Remove{Name: name} }) }
 
 func pull(name string) step       { return func(s *store) error { return s.pull(name) } }
 func answer(verb queue.Verb) step { return func(s *store) error { return s.answer(verb) } }
-func ask(op queue.Op) step        { return func(s *store) error { _, err := s.do(op); return err } }
+
+// ask does an op; op makes a new one for each store.
+func ask(op func() queue.Op) step { return func(s *store) error { _, err := s.do(op()); return err } }
+
 func each(steps ...[]step) (all []step) {
 	for _, some := range steps {
 		all = append(all, some...)
@@ -75,9 +83,9 @@ func chapter(name string) (steps []step) {
 	tell(publish("jobs", a(11)), pull("jobs"), answer(queue.Term), pull("jobs-dlq"), answer(queue.Ack)) // the first one
 	tell(replayOldest("jobs-dlq"), pull("jobs"), answer(queue.Nak), pull("jobs"), answer(queue.Ack))
 	tell(killOldest("orders"), killOldest("orders"), deleteOldest("orders"))
-	tell(ask(&queue.Purge{Name: "orders-dlq", Keep: 1}), ask(&queue.Purge{Name: "orders-dlq"}))
-	tell(publish("jobs", a(12)), pull("jobs"), ask(&queue.Remove{Name: "jobs"}), declare("jobs"), publish("jobs", a(13)))
-	tell(publish("jobs", a(14)), ask(&queue.Purge{Name: "jobs", Upto: 1}), pull("jobs"), answer(queue.Ack))
+	tell(purge(queue.Purge{Name: "orders-dlq", Keep: 1}), purge(queue.Purge{Name: "orders-dlq"}))
+	tell(publish("jobs", a(12)), pull("jobs"), remove("jobs"), declare("jobs"), publish("jobs", a(13)))
+	tell(publish("jobs", a(14)), purge(queue.Purge{Name: "jobs", Upto: 1}), pull("jobs"), answer(queue.Ack))
 	return append(steps, pull("orders"), answer(queue.Ack), (*store).quiet)
 }
 
