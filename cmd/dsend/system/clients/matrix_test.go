@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // matrix is what was done by which client.
@@ -67,13 +68,20 @@ type run struct {
 	client string
 }
 
+// slow is what is worth a line in the log.
+const slow = 2 * time.Second
+
 // op does an operation, and notes how it went. The test goes no further after one
 // that failed: the next would build on it.
 func (r *run) op(name string, do func() error) {
 	r.Helper()
+	begin := time.Now()
 	if err := do(); err != nil {
 		matrix.put(r.client, name, "FAIL")
 		r.Fatalf("%s: %s: %v", r.client, name, err)
 	}
 	matrix.put(r.client, name, "pass")
+	if took := time.Since(begin); took > slow {
+		r.Logf("%s took %s", name, took)
+	}
 }
