@@ -34,7 +34,8 @@
 // subject_delete_marker_ttl. A queue of the configuration file is changed there
 // only: an update that would change it is refused.
 //
-// A dead-letter queue is a stream like any other.
+// A dead-letter queue is a stream like any other. There are no advisories: what
+// dies is in that stream, and told on the bridge's own subjects.
 //
 // # A consumer
 //

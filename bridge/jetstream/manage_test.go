@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -223,6 +224,13 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	for filter, want := range map[string]map[string]uint64{
+		">": {"orders.0": 3, "orders.1": 3}, "orders.1": {"orders.1": 3}, "none": {},
+	} {
+		if info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter)); err != nil || !maps.Equal(info.State.Subjects, want) {
+			t.Errorf("subjects %s are %v, %v", filter, info, err)
+		}
+	}
 	if err := s.DeleteMsg(ctx, 3); err != nil {
 		t.Error(err)
 	}
@@ -380,7 +388,7 @@ func TestFarMessages(t *testing.T) {
 	if _, err := js.Publish(ctx, "orders.first", nil); err != nil {
 		t.Fatal(err)
 	}
-	publish(t, js, 2500)
+	publish(t, js, 10_020)
 	if _, err := js.Publish(ctx, "orders.last", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -392,8 +400,11 @@ func TestFarMessages(t *testing.T) {
 	if m, err := s.GetLastMsgForSubject(ctx, "orders.first"); err != nil || m.Sequence != 1 {
 		t.Errorf("the last of the first is %+v, %v", m, err)
 	}
-	if m, err := s.GetMsg(ctx, 2, jetstream.WithGetMsgSubject("orders.last")); err != nil || m.Sequence != 2502 {
+	if m, err := s.GetMsg(ctx, 2, jetstream.WithGetMsgSubject("orders.last")); err != nil || m.Sequence != 10_022 {
 		t.Errorf("the next of the last is %+v, %v", m, err)
+	}
+	if _, err := s.Info(ctx, jetstream.WithSubjectFilter(">")); code(err) != 10117 {
+		t.Errorf("too many are counted: %v", err)
 	}
 }
 

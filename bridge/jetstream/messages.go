@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -67,22 +68,25 @@ func (c *call) read(name string, seq uint64) (queue.Message, error) {
 
 // nextOf finds the first message of a subject from a sequence on.
 func (c *call) nextOf(i *queue.Info, from uint64, subject string) (queue.Message, error) {
-	for {
-		entries, err := c.store.List(c.ctx, queue.List{Queue: i.Name, From: from, Limit: listLimit})
-		if err != nil {
-			return queue.Message{}, err
+	var next queue.Message
+	err := c.eachEntry(i.Name, from, func(e *queue.Entry) error {
+		m, found, err := c.matches(e, subject)
+		if found {
+			next, err = m, errFound
 		}
-		for _, e := range entries {
-			if m, found, err := c.matches(&e, subject); found || err != nil {
-				return m, err
-			}
-		}
-		if len(entries) < listLimit {
-			return queue.Message{}, server.NewJSNoMessageFoundError()
-		}
-		from = entries[len(entries)-1].Seq + 1
+		return err
+	})
+	switch {
+	case errors.Is(err, errFound):
+		return next, nil
+	case err != nil:
+		return next, err
 	}
+	return next, server.NewJSNoMessageFoundError()
 }
+
+// errFound ends a walk.
+var errFound = errors.New("found")
 
 // lastOf finds the last message of a subject, from the newest back.
 func (c *call) lastOf(i *queue.Info, subject string) (queue.Message, error) {

@@ -1,6 +1,9 @@
 package jetstream
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/nats-io/nats-server/v2/server"
 
 	"dsend/durable/queue"
@@ -73,43 +76,84 @@ func (c *call) streamInfo() (any, error) {
 		return nil, err
 	}
 	info := c.streamOf(&i)
-	paged := server.ApiPaged{}
+	var paged server.ApiPaged
 	if req.DeletedDetails {
 		if info.State.Deleted, err = c.deleted(&i); err != nil {
 			return nil, err
 		}
 	}
 	if req.SubjectsFilter != "" {
-		return nil, refuse(server.JSBadRequestErr, "subjects_filter: a queue does not count its subjects")
+		if info.State.Subjects, paged, err = c.subjects(&i, &req); err != nil {
+			return nil, err
+		}
 	}
 	return server.JSApiStreamInfoResponse{
 		ApiResponse: server.ApiResponse{Type: server.JSApiStreamInfoResponseType}, ApiPaged: paged, StreamInfo: info,
 	}, nil
 }
 
+// maxCounted bounds the messages whose subjects are counted for one answer: a
+// queue does not know them without its bodies.
+const maxCounted = 10_000
+
+// subjects counts the messages of each subject that a filter picks, a page of
+// them.
+func (c *call) subjects(i *queue.Info, req *server.JSApiStreamInfoRequest) (map[string]uint64, server.ApiPaged, error) {
+	if stored := i.Ready + i.Delayed + i.InFlight; stored > maxCounted {
+		return nil, server.ApiPaged{}, refuse(server.JSStreamInfoMaxSubjectsErr,
+			"subjects_filter: %d messages are too many to count their subjects, which is done up to %d", stored, maxCounted)
+	}
+	counts := map[string]uint64{}
+	err := c.eachEntry(i.Name, i.FirstSeq, func(e *queue.Entry) error {
+		m, found, err := c.matches(e, req.SubjectsFilter)
+		if found {
+			counts[string(m.Subject)]++
+		}
+		return err
+	})
+	if err != nil {
+		return nil, server.ApiPaged{}, err
+	}
+	names, paged := page(slices.Sorted(maps.Keys(counts)), req.Offset, maxDetails)
+	some := make(map[string]uint64, len(names))
+	for _, name := range names {
+		some[name] = counts[name]
+	}
+	return some, paged, nil
+}
+
+// eachEntry walks the messages of a queue from a sequence on, until fn fails.
+func (c *call) eachEntry(name string, from uint64, fn func(*queue.Entry) error) error {
+	for {
+		entries, err := c.store.List(c.ctx, queue.List{Queue: name, From: from, Limit: listLimit})
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			if err := fn(&entries[i]); err != nil {
+				return err
+			}
+		}
+		if len(entries) < listLimit {
+			return nil
+		}
+		from = entries[len(entries)-1].Seq + 1
+	}
+}
+
 // deleted are the sequences between the first and the last that are gone.
 func (c *call) deleted(i *queue.Info) ([]uint64, error) {
 	var gone []uint64
 	next := i.FirstSeq
-	for next != 0 && next <= i.LastSeq {
-		entries, err := c.store.List(c.ctx, queue.List{Queue: i.Name, From: next, Limit: listLimit})
-		if err != nil {
-			return nil, err
-		}
-		end := i.LastSeq + 1
-		for _, e := range entries {
-			gone = between(gone, next, e.Seq)
-			next = e.Seq + 1
-		}
-		if len(entries) < listLimit {
-			gone = between(gone, next, end)
-			next = end
-		}
-		if len(gone) >= maxDetails {
-			return gone[:maxDetails], nil
-		}
+	err := c.eachEntry(i.Name, next, func(e *queue.Entry) error {
+		gone = between(gone, next, min(e.Seq, i.LastSeq+1))
+		next = e.Seq + 1
+		return nil
+	})
+	if next > 0 {
+		gone = between(gone, next, i.LastSeq+1)
 	}
-	return gone, nil
+	return gone, err
 }
 
 // between appends the numbers from a first one on and below an end, as many as
