@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"dsend/durable/queue"
 )
@@ -81,7 +82,7 @@ func appendAck(dst []byte, r *queue.Reply) []byte {
 	dst = append(dst, `{"stream":"`...)
 	dst = append(dst, r.Queue...) // a queue name needs no escapes
 	dst = append(dst, `","seq":`...)
-	dst = fmt.Append(dst, r.Seq)
+	dst = strconv.AppendUint(dst, r.Seq, 10)
 	if r.Duplicate {
 		dst = append(dst, `,"duplicate":true`...)
 	}

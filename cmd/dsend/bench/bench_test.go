@@ -70,8 +70,8 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Rows) != 15 { // of the 14 targets one has two parts
-		t.Errorf("%d rows, want 15", len(got.Rows))
+	if len(got.Rows) != 17 { // of the 14 targets one has two parts, two are measured in both modes
+		t.Errorf("%d rows, want 17", len(got.Rows))
 	}
 	for _, r := range got.Rows {
 		if r.Unit == "×" && r.Spread.Median <= 0 || r.Spread.Min > r.Spread.Median || r.Spread.Median > r.Spread.Max {
@@ -128,7 +128,7 @@ func TestCompareInterrupted(t *testing.T) {
 
 // What was published is what is delivered, in both modes.
 func TestLoad(t *testing.T) {
-	for _, kind := range []Kind{KindDsend, KindJetStream} {
+	for _, kind := range []Kind{KindDsend, KindDialect, KindJetStream} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			c := contenderOf(t, kind)

@@ -18,6 +18,7 @@ type Kind string
 // The contenders.
 const (
 	KindDsend     Kind = "dsend"
+	KindDialect   Kind = "dsend-as-jetstream" // a Dsend that is spoken to as JetStream is
 	KindEcho      Kind = "echo"
 	KindJetStream Kind = "jetstream"
 	KindAlways    Kind = "jetstream-always"
@@ -33,6 +34,8 @@ type contender struct {
 	ended  chan struct{} // closed when the process has ended
 }
 
+func (c *contender) isDsend() bool { return c.kind == KindDsend || c.kind == KindDialect }
+
 // stopTime is how long a contender may take to stop before it is killed.
 const stopTime = 20 * time.Second
 
@@ -41,12 +44,12 @@ const stopTime = 20 * time.Second
 func launch(ctx context.Context, self func(...string) *exec.Cmd, kind Kind, data string) (*contender, error) {
 	c := &contender{kind: kind, data: data, ended: make(chan struct{})}
 	c.Server = Server{Mode: Native, Prefix: "dsend", Queue: "bench"}
-	if kind == KindDsend {
+	if c.isDsend() {
 		c.cmd = self("serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data)
 	} else {
 		c.cmd = self("bench", "contender", string(kind), "--data", data)
 	}
-	if kind == KindJetStream || kind == KindAlways {
+	if kind != KindDsend && kind != KindEcho {
 		c.Mode = JetStream
 	}
 	c.cmd.Stderr = &c.stderr
@@ -85,7 +88,7 @@ func (c *contender) watch(stdout io.Reader, ready chan<- struct{}) {
 				c.Metrics = word + "/metrics"
 			}
 		}
-		if !told && c.URL != "" && (c.kind != KindDsend || c.Metrics != "") {
+		if !told && c.URL != "" && (!c.isDsend() || c.Metrics != "") {
 			told = true
 			close(ready)
 		}

@@ -38,6 +38,7 @@
 // median and maximum. Each is a process of its own on this machine:
 //
 //	dsend              dsend serve with its defaults: fsync before every answer
+//	dsend-as-jetstream the same, spoken to in the subjects of a JetStream client
 //	echo               a NATS server and an ordinary client in its process that answers
 //	                   at once and stores nothing: the ceiling of the path
 //	jetstream          JetStream, file storage, work-queue retention, its defaults: no

@@ -9,7 +9,7 @@ import (
 func (b *comparing) life(ctx context.Context) error {
 	r, err := b.turns(ctx, "life", func(s Server, _ Kind) (Result, error) {
 		return Run(ctx, s, Load{Publishers: 2, Window: 256, Size: size, Workers: 2, Batch: 256, Duration: b.Plan.Round}, nil)
-	}, KindDsend, KindJetStream)
+	}, KindDsend, KindDialect, KindJetStream)
 	if err != nil {
 		return err
 	}
@@ -22,6 +22,12 @@ func (b *comparing) life(ctx context.Context) error {
 		What: "its p50 latency, publish to worker, ÷ JetStream default's", Target: "≤ 0.3", Limit: 0.3,
 		Values: ratios(r[KindDsend], r[KindJetStream], deliverP50),
 		Note:   fmt.Sprintf("%v ÷ %v", time50(r[KindDsend], deliverP50), time50(r[KindJetStream], deliverP50)),
+	})
+	b.row(Row{
+		What: "the same rate by the JetStream API of Dsend ÷ JetStream default", Target: "≥ 2", Limit: 2, AtLeast: true,
+		Values: ratios(r[KindDialect], r[KindJetStream], deliverRate),
+		Note: fmt.Sprintf("%s/s ÷ %s/s, p50 %v", thousands(medianOf(r[KindDialect], deliverRate)), thousands(medianOf(r[KindJetStream], deliverRate)),
+			time50(r[KindDialect], deliverP50)),
 	})
 	return nil
 }
@@ -47,15 +53,22 @@ func fillAndDrain(ctx context.Context, s Server, n int) (Result, error) {
 func (b *comparing) drain(ctx context.Context) error {
 	r, err := b.turns(ctx, "drain", func(s Server, _ Kind) (Result, error) {
 		return fillAndDrain(ctx, s, b.Plan.Drain)
-	}, KindDsend, KindJetStream)
+	}, KindDsend, KindDialect, KindJetStream)
 	if err != nil {
 		return err
 	}
-	b.row(Row{
-		What: fmt.Sprintf("draining a backlog of %s with 2 workers (pull, batch 500), ÷ JetStream default", many(b.Plan.Drain)), Target: "≥ 1.0", Limit: 1, AtLeast: true,
-		Values: ratios(r[KindDsend], r[KindJetStream], deliverRate),
-		Note:   fmt.Sprintf("%s/s ÷ %s/s", thousands(medianOf(r[KindDsend], deliverRate)), thousands(medianOf(r[KindJetStream], deliverRate))),
-	})
+	for _, row := range []struct {
+		kind Kind
+		what string
+	}{
+		{KindDsend, fmt.Sprintf("draining a backlog of %s with 2 workers (pull, batch 500), ÷ JetStream default", many(b.Plan.Drain))},
+		{KindDialect, "the same by the JetStream API of Dsend ÷ JetStream default"},
+	} {
+		b.row(Row{
+			What: row.what, Target: "≥ 1.0", Limit: 1, AtLeast: true, Values: ratios(r[row.kind], r[KindJetStream], deliverRate),
+			Note: fmt.Sprintf("%s/s ÷ %s/s", thousands(medianOf(r[row.kind], deliverRate)), thousands(medianOf(r[KindJetStream], deliverRate))),
+		})
+	}
 	return nil
 }
 
