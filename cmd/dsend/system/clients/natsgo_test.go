@@ -319,7 +319,6 @@ func (g *gopher) pulls() {
 		if err != nil {
 			return err
 		}
-		defer it.Stop()
 		for i := range 100 {
 			m, err := it.Next(jetstream.NextMaxWait(patience))
 			if err == nil {
@@ -329,7 +328,8 @@ func (g *gopher) pulls() {
 				return err
 			}
 		}
-		return nil
+		it.Stop()
+		return g.nobodyPulls()
 	})
 	g.op("consume", func() error {
 		if err := g.putMany(100); err != nil {
@@ -340,7 +340,6 @@ func (g *gopher) pulls() {
 		if err != nil {
 			return err
 		}
-		defer c.Stop()
 		for range 100 {
 			select {
 			case err := <-got:
@@ -351,9 +350,22 @@ func (g *gopher) pulls() {
 				return errors.New("no more messages")
 			}
 		}
-		return nil
+		c.Stop()
+		return g.nobodyPulls()
 	})
 	g.op("ack", func() error { return g.holds(0) })
+}
+
+// nobodyPulls waits until no request waits any longer. The library stops in its own
+// time: what came before it did would be dropped, and come again after the ack wait.
+func (g *gopher) nobodyPulls() error {
+	return eventually("waiting requests", func() error {
+		i, err := g.consumer.Info(g.ctx)
+		if err != nil {
+			return err
+		}
+		return equal(i.NumWaiting, 0)
+	})
 }
 
 func (g *gopher) putMany(n int) error {
