@@ -17,6 +17,7 @@ func TestArrows(t *testing.T) {
 		"dsend/retry":            {},
 		"dsend/dlq":              {},
 		"dsend/durable/queue":    {"dsend/retry", "dsend/dlq"},
+		"dsend/durable/backup":   {"dsend/durable", "dsend/durable/queue", "dsend/durable/wal"},
 		"dsend/durable/wal":      {},
 		"dsend/durable/ballast":  {},
 		"dsend/durable":          {"dsend/durable/queue"},

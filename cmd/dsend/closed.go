@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"dsend/durable"
@@ -22,7 +21,7 @@ type closedLog struct {
 
 // surveyLog looks at the log of a data folder.
 func surveyLog(dir string) (*wal.Survey, error) {
-	survey, err := wal.OpenSurvey(filepath.Join(dir, "log"))
+	survey, err := wal.OpenSurvey(logFolder(dir))
 	switch {
 	case errors.Is(err, wal.ErrInUse):
 		return nil, fmt.Errorf("%s is in use: stop the server first", dir)

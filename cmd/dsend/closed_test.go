@@ -240,8 +240,35 @@ func TestServeVanished(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	}
+	must(t, os.RemoveAll(filepath.Join(dir, "log.damaged")))
+	must(t, os.WriteFile(filepath.Join(dir, "ballast"), nil, 0o600))
+	wantText(t, serveFails(t, dir), "the log is gone, but there was one: remove "+filepath.Join(dir, "ballast"))
 	if _, err := os.Stat(filepath.Join(dir, "log")); !errors.Is(err, os.ErrNotExist) {
 		t.Fatal("a log was begun")
+	}
+}
+
+// serveFails is what serve says when it does not start on a folder.
+func serveFails(t *testing.T, dir string) string {
+	t.Helper()
+	r := person{}.run(t, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--http", "")
+	if r.code != 1 || r.out != "" {
+		t.Fatalf("%+v", r)
+	}
+	return r.err
+}
+
+// TestServeDamaged: damage inside the log is refused by file and byte. After a
+// repair serve starts, and what was not hurt is delivered.
+func TestServeDamaged(t *testing.T) {
+	dir := dataFolder(t)
+	file := hurt(t, dir, "order 2")
+	wantText(t, serveFails(t, dir), file+" is damaged at byte ", "commit 3", "dsend repair --dry-run "+dir)
+	person{}.run(t, "repair", dir).ok(t)
+	p := realDsend(t, "--data", dir)
+	wantText(t, p.run(t, "work", "orders", "--count", "3", "--", "sh", "-c", "cat; echo").ok(t).out, "order 1", "order 4", "order 5")
+	if q := p.queue(t, "orders"); q.Messages != 0 {
+		t.Fatalf("%+v", q)
 	}
 }
 

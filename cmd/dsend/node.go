@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -206,12 +207,14 @@ func (n *node) makeBridge(context.Context) (func() error, error) {
 }
 
 func (n *node) openStore(ctx context.Context) (func() error, error) {
-	if info, err := os.Stat(n.cfg.Storage.Dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s: %w", n.cfg.Storage.Dir, wal.ErrNotFolder)
+	dir := n.cfg.Storage.Dir
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s: %w", dir, wal.ErrNotFolder)
 	}
-	// The log wants a folder of its own: a mounted disk has files of the file
-	// system's in its first one.
-	log, err := wal.Open(filepath.Join(n.cfg.Storage.Dir, "log"), wal.Options{Logger: n.log})
+	if err := hadLog(dir); err != nil {
+		return nil, err
+	}
+	log, err := wal.Open(logFolder(dir), wal.Options{Logger: n.log})
 	if err != nil {
 		return nil, err
 	}
@@ -224,15 +227,42 @@ func (n *node) openStore(ctx context.Context) (func() error, error) {
 		AckInterval: n.cfg.Sync.AckInterval,
 		Cache:       n.cfg.Storage.Cache,
 		Reserve:     uint64(n.cfg.Storage.Reserve),
-		Ballast:     ballast.New(filepath.Join(n.cfg.Storage.Dir, "ballast"), ballast.SizeFor(n.cfg.Storage.Reserve)),
+		Ballast:     ballast.New(ballastFile(dir), ballast.SizeFor(n.cfg.Storage.Reserve)),
 		Slack:       n.cfg.Storage.Slack,
 		Progress:    func(done, total int64) error { return n.recovering(ctx, done, total) },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.cfg.Storage.Dir, err)
+		return nil, unopened(dir, err)
 	}
 	n.store = store
 	return store.Close, nil
+}
+
+// The log wants a folder of its own: a mounted disk has files of the file
+// system's in its first one.
+func logFolder(dir string) string { return filepath.Join(dir, "log") }
+
+func ballastFile(dir string) string { return filepath.Join(dir, "ballast") }
+
+// hadLog refuses a data folder that has the ballast of a server, and no log: the
+// ballast is made when the log is there.
+func hadLog(dir string) error {
+	if _, err := os.Lstat(logFolder(dir)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Lstat(ballastFile(dir)); err != nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: remove %s to begin with nothing", logFolder(dir), wal.ErrVanished, ballastFile(dir))
+}
+
+// unopened is why the store of a folder does not open, and what to do if that is
+// damage.
+func unopened(dir string, err error) error {
+	if errors.As(err, new(*wal.Damage)) {
+		return fmt.Errorf("%s: %w; \"dsend repair --dry-run %s\" tells what that costs", dir, err, dir)
+	}
+	return fmt.Errorf("%s: %w", dir, err)
 }
 
 // recovering tells the probes how far recovery is, and ends it when the process

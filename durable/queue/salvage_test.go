@@ -203,7 +203,7 @@ func TestSalvageRandom(t *testing.T) {
 	c := seeded{testkit.Dice(t)}
 	logs := 15
 	if testkit.Storm() {
-		logs = 4000
+		logs = 1000
 	}
 	missing, extra := 0, 0
 	for range logs {
