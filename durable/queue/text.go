@@ -98,78 +98,64 @@ func (t *telling) at(name string, ns int64) *telling {
 	return t.add(name, time.Unix(0, ns).UTC().Format(time.RFC3339Nano))
 }
 
-// describe reads a record. A number of a queue is not its name: which it was is
-// said by the queue's record, which may be elsewhere.
-func describe(kind byte, body []byte) (Record, error) {
-	t, f := &telling{}, &fields{b: body}
-	switch kind {
-	case kindStore:
-		t.Kind = "store"
-		decodeStore(f) // its secret is not shown
-	case kindQueue:
-		t.Kind = "queue"
-		t.queue(decodeQueue(f))
-	case kindDrop:
-		t.Kind = "drop"
-		t.add("queue", f.uint32())
-	case kindMessage:
-		m, err := decodeMessage(body)
-		if err != nil {
-			return Record{}, err
-		}
-		f.b = nil
-		t.content(&m)
-	case kindDeliver:
-		t.Kind = "deliver"
-		r := decodeDeliver(f)
-		t.message(r.identity).add("attempt", r.attempt).add("delivery", r.delivery)
-		t.at("at", r.at).at("deadline", r.deadline).add("to", inHand(r.holder).String())
-	case kindExtend:
-		t.Kind = "extend"
-		t.message(decodeIdentity(f)).at("deadline", f.time())
-	case kindFail:
-		t.Kind = "fail"
-		r := decodeFail(f)
-		t.message(r.identity).add("outcome", r.outcome.String()).add("attempts", r.attempt).at("at", r.at).at("due", r.due)
-		some(t, "error", r.error)
-		if r.doom != 0 {
-			t.add("doomed", r.doom.String())
-		}
-	case kindRemove:
-		t.Kind = "remove"
-		t.message(decodeIdentity(f))
-	case kindPurge:
-		t.Kind = "purge"
-		id := decodeIdentity(f)
-		t.add("queue", id.queue).add("upto", id.seq)
-	case kindDie:
-		t.Kind = "die"
-		r := decodeDie(f)
-		t.message(r.identity).add("to_queue", r.to.queue).add("to_seq", r.to.seq).add("origin", r.origin)
-		t.add("reason", r.reason.String()).at("at", r.at)
-		some(t, "error", r.error)
-	case kindReplay:
-		t.Kind = "replay"
-		t.message(decodeIdentity(f))
-		to := decodeIdentity(f)
-		t.add("to_queue", to.queue).add("to_seq", to.seq).at("at", f.time())
-	case kindID:
-		t.Kind = "id"
-		t.message(decodeIdentity(f)).add("id", f.text()).at("expires", f.time())
-	case kindClock:
-		t.Kind = "clock"
-		t.at("now", f.time())
-	case kindConsumer:
-		t.Kind = "consumer"
-		r := decodeConsumer(f)
-		t.add("queue", r.queue).add("name", r.name).add("delivered", r.delivered).at("created", r.created)
-	case kindDropConsumer:
-		t.Kind = "drop_consumer"
+// kinds are the kinds of record for people. A number of a queue is not its name:
+// which it was is said by the queue's record, which may be elsewhere.
+var kinds = map[byte]struct {
+	word string
+	tell func(t *telling, f *fields)
+}{
+	kindStore:    {"store", func(_ *telling, f *fields) { decodeStore(f) }}, // its secret is not shown
+	kindQueue:    {"queue", func(t *telling, f *fields) { t.queue(decodeQueue(f)) }},
+	kindDrop:     {"drop", func(t *telling, f *fields) { t.add("queue", f.uint32()) }},
+	kindMessage:  {"publish", (*telling).content},
+	kindDeliver:  {"deliver", func(t *telling, f *fields) { t.delivery(decodeDeliver(f)) }},
+	kindExtend:   {"extend", func(t *telling, f *fields) { t.message(decodeIdentity(f)).at("deadline", f.time()) }},
+	kindFail:     {"fail", func(t *telling, f *fields) { t.failure(decodeFail(f)) }},
+	kindRemove:   {"remove", func(t *telling, f *fields) { t.message(decodeIdentity(f)) }},
+	kindPurge:    {"purge", func(t *telling, f *fields) { t.add("queue", f.uint32()).add("upto", f.seq()) }},
+	kindDie:      {"die", func(t *telling, f *fields) { t.death(decodeDie(f)) }},
+	kindReplay:   {"replay", func(t *telling, f *fields) { t.message(decodeIdentity(f)).to(decodeIdentity(f)).at("at", f.time()) }},
+	kindID:       {"id", func(t *telling, f *fields) { t.message(decodeIdentity(f)).add("id", f.text()).at("expires", f.time()) }},
+	kindClock:    {"clock", func(t *telling, f *fields) { t.at("now", f.time()) }},
+	kindConsumer: {"consumer", func(t *telling, f *fields) { t.consumer(decodeConsumer(f)) }},
+	kindDropConsumer: {"drop_consumer", func(t *telling, f *fields) {
 		t.add("queue", f.uint32()).add("name", f.text())
-	default:
+	}},
+}
+
+// describe reads a record.
+func describe(kind byte, body []byte) (Record, error) {
+	k, ok := kinds[kind]
+	if !ok {
 		return Record{}, fmt.Errorf("queue: unknown kind of record %d", kind)
 	}
+	t, f := &telling{Record{Kind: k.word}}, &fields{b: body}
+	k.tell(t, f)
 	return t.Record, f.done()
+}
+
+func (t *telling) to(id identity) *telling { return t.add("to_queue", id.queue).add("to_seq", id.seq) }
+
+func (t *telling) delivery(r deliverRecord) {
+	t.message(r.identity).add("attempt", r.attempt).add("delivery", r.delivery)
+	t.at("at", r.at).at("deadline", r.deadline).add("to", inHand(r.holder).String())
+}
+
+func (t *telling) failure(r failRecord) {
+	t.message(r.identity).add("outcome", r.outcome.String()).add("attempts", r.attempt).at("at", r.at).at("due", r.due)
+	some(t, "error", r.error)
+	if r.doom != 0 {
+		t.add("doomed", r.doom.String())
+	}
+}
+
+func (t *telling) death(r dieRecord) {
+	t.message(r.identity).to(r.to).add("origin", r.origin).add("reason", r.reason.String()).at("at", r.at)
+	some(t, "error", r.error)
+}
+
+func (t *telling) consumer(r consumerRecord) {
+	t.add("queue", r.queue).add("name", r.name).add("delivered", r.delivered).at("created", r.created)
 }
 
 func (t *telling) queue(r queueRecord) {
@@ -181,8 +167,14 @@ func (t *telling) queue(r queueRecord) {
 	}
 }
 
-func (t *telling) content(m *Message) {
-	t.Kind = "publish"
+// content reads a message, which proves itself.
+func (t *telling) content(f *fields) {
+	m, err := decodeMessage(f.b)
+	f.b = nil
+	if err != nil {
+		f.fail(err)
+		return
+	}
 	if m.life != nil {
 		t.Kind = "carried"
 	}

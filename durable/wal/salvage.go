@@ -28,49 +28,65 @@ func (s *Survey) readGeneration(g *generation, next uint64) error {
 		return err
 	}
 	sc.file = patient{file}
-	strayed := false
-	for {
-		r, end, err := sc.stretch()
+	f := salvage{Survey: s, scanner: sc, g: g, next: next}
+	return f.read()
+}
+
+// salvage goes over the file of a generation, past its damage.
+type salvage struct {
+	*Survey
+	*scanner
+	g       *generation
+	next    uint64 // first commit of the generation behind it; 0: none, or it says nothing about this file
+	strayed bool   // the file belongs to another generation
+}
+
+func (f *salvage) read() error {
+	for more := true; more; {
+		r, end, err := f.stretch()
 		if err != nil {
 			return err
 		}
-		if r.strayed = strayed; r.last >= r.first {
-			s.whole = append(s.whole, r)
+		if r.strayed = f.strayed; r.last >= r.first {
+			f.whole = append(f.whole, r)
 		}
-		if next == 0 && !strayed {
-			proven, err := s.judge(g, sc, end)
-			if err != nil || !proven {
-				return err
-			}
-		}
-		if end == nil {
-			if next != 0 && !strayed {
-				s.checkNext(g, sc, next)
-			}
-			return nil
-		}
-		if sc.stray() {
-			strayed = true
-			s.Places = append(s.Places, Place{Damage: Damage{File: g.segment(), Commit: g.first, Reason: end.Reason}})
-			continue
-		}
-		if strayed {
-			next = 0 // says nothing about this file
-		}
-		at := sc.off
-		found, err := sc.resume(next)
-		if err != nil {
+		if more, err = f.pass(end); err != nil {
 			return err
-		}
-		if !found {
-			sc.off = sc.size
-		}
-		s.Places = append(s.Places, Place{*end, sc.off - at})
-		if !found {
-			return nil
 		}
 	}
+	return nil
 }
+
+// pass notes what is behind a row of whole entries, nil at the end of the file, and moves to the next row. It tells
+// whether there is one.
+func (f *salvage) pass(end *Damage) (more bool, err error) {
+	if f.next == 0 && !f.strayed {
+		if proven, err := f.judge(end); err != nil || !proven {
+			return false, err
+		}
+	}
+	if end == nil {
+		f.checkNext()
+		return false, nil
+	}
+	if f.stray() {
+		f.strayed, f.next = true, 0
+		f.damaged(Damage{File: f.path, Commit: f.g.first, Reason: end.Reason}, 0)
+		return true, nil
+	}
+	at := f.off
+	found, err := f.resume(f.next)
+	if err != nil {
+		return false, err
+	}
+	if !found {
+		f.off = f.size
+	}
+	f.damaged(*end, f.off-at)
+	return found, nil
+}
+
+func (s *Survey) damaged(d Damage, bytes int64) { s.Places = append(s.Places, Place{d, bytes}) }
 
 // noFile is for a generation that has no segment file. The newest one may have none: its creation was cut short.
 func (s *Survey) noFile(g *generation, next uint64) {
@@ -82,45 +98,47 @@ func (s *Survey) noFile(g *generation, next uint64) {
 		}
 		d.Reason += ", but " + proof
 	}
-	s.Places = append(s.Places, Place{Damage: d})
+	s.damaged(d, 0)
 }
 
 // judge decides about the end of the whole entries in the newest generation as Recover does: whether it is proven that
 // the commit that should be there was durable. end is nil where the file just ends.
-func (s *Survey) judge(g *generation, sc *scanner, end *Damage) (proven bool, err error) {
+func (f *salvage) judge(end *Damage) (proven bool, err error) {
 	var torn tail
 	if end != nil {
-		if torn, err = sc.readTail(); err != nil {
+		if torn, err = f.readTail(); err != nil {
 			return false, err
 		}
 	}
-	proof := s.mark.proof(g, len(s.gens) == 1, sc.next, torn)
+	proof := f.mark.proof(f.g, len(f.gens) == 1, f.scanner.next, torn)
 	switch {
 	case proof == "" && torn.size > 0:
-		s.Torn = &Place{*end, torn.size}
+		f.Torn = &Place{*end, torn.size}
 	case proof == "":
 	case end == nil:
-		s.Places = append(s.Places, Place{Damage: *sc.damage("the file ends, but " + proof)})
+		f.damaged(*f.damage("the file ends, but " + proof), 0)
 	default:
 		end.Reason += ", but " + proof
-		s.Last = max(s.Last, end.Commit)
-		if sc.known { // else a stranger may have written what is heard there
-			s.Last = max(s.Last, torn.witness)
+		f.Last = max(f.Last, end.Commit)
+		if f.known { // else a stranger may have written what is heard there
+			f.Last = max(f.Last, torn.witness)
 		}
 	}
 	return proof != "", nil
 }
 
-// checkNext notes where a generation that is read to its end does not end before commit next.
-func (s *Survey) checkNext(g *generation, sc *scanner, next uint64) {
-	switch last := sc.next - 1; {
-	case last+1 < next:
-		d := endsEarly(g, last, next-1)
-		d.Offset = sc.size
-		s.Places = append(s.Places, Place{Damage: *d})
-	case last+1 > next:
-		s.Places = append(s.Places, Place{Damage: Damage{File: g.segment(), Offset: sc.size, Commit: next,
-			Reason: fmt.Sprintf("another generation begins with commit %d", next)}})
+// checkNext notes where a file that is read to its end does not end before the next generation begins.
+func (f *salvage) checkNext() {
+	last := f.scanner.next - 1
+	switch {
+	case f.next == 0:
+	case last+1 < f.next:
+		d := endsEarly(f.g, last, f.next-1)
+		d.Offset = f.size
+		f.damaged(*d, 0)
+	case last+1 > f.next:
+		reason := fmt.Sprintf("another generation begins with commit %d", f.next)
+		f.damaged(Damage{File: f.path, Offset: f.size, Commit: f.next, Reason: reason}, 0)
 	}
 }
 
