@@ -27,6 +27,23 @@ type nextRequest struct {
 	Priority      int    `json:"priority"`
 }
 
+// grouped names the field that is for priority groups, if there is one.
+func (r *nextRequest) grouped() string {
+	switch {
+	case r.Group != "":
+		return "group"
+	case r.ID != "":
+		return "id"
+	case r.MinPending != 0:
+		return "min_pending"
+	case r.MinAckPending != 0:
+		return "min_ack_pending"
+	case r.Priority != 0:
+		return "priority"
+	}
+	return ""
+}
+
 // maxBatch bounds one request.
 const maxBatch = 1 << 20
 
@@ -49,8 +66,8 @@ func readPull(p *queue.Pull, body []byte) error {
 		if err := json.Unmarshal(body, &r); err != nil {
 			return err
 		}
-		if r.Group != "" || r.ID != "" || r.MinPending != 0 || r.MinAckPending != 0 || r.Priority != 0 {
-			return fmt.Errorf("priority groups are not supported")
+		if name := r.grouped(); name != "" {
+			return fmt.Errorf("%s: priority groups are not supported", name)
 		}
 		if r.Batch != nil {
 			p.Batch = *r.Batch
