@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -234,6 +235,7 @@ func (n *node) openStore(ctx context.Context) (func() error, error) {
 	if err != nil {
 		return nil, unopened(dir, err)
 	}
+	debug.FreeOSMemory() // recovery needed more than what comes now
 	n.store = store
 	return store.Close, nil
 }
