@@ -213,6 +213,42 @@ func TestALargeLogIsCompactedAtStart(t *testing.T) {
 	})
 }
 
+// Many queues that are emptied leave nothing behind but that they are there, and
+// nothing at all when they are removed.
+func TestManyQueuesAreEmptied(t *testing.T) {
+	play(t, func(t *testing.T) {
+		const queues, slack = 2000, 512 << 10
+		log := newMemLog()
+		log.size = 32 << 10
+		s, _ := open(t, log, func(c *Config) { c.Slack = slack })
+		name := func(i int) string { return fmt.Sprintf("queue-%d", i) }
+		for i := range queues {
+			p := publish(strings.Repeat("x", 2000))
+			p.Queue = name(i)
+			do(t, s, p)
+		}
+		full := log.bytes()
+		for i := range queues {
+			do(t, s, &queue.Purge{Name: name(i)})
+		}
+		synctest.Wait()
+		if n, records := log.bytes(), int64(queues*400); n > 2*records+slack || n > full/2 {
+			t.Errorf("the log of %d empty queues has %d bytes, full it had %d", queues, n, full)
+		}
+		agree(t, s)
+		for i := range queues {
+			do(t, s, &queue.Remove{Name: name(i)})
+		}
+		for range 5 { // that they are gone is found out by and by
+			time.Sleep(doubtInterval)
+			synctest.Wait()
+		}
+		if n := log.bytes(); n > slack {
+			t.Errorf("the log of no queues has %d bytes", n)
+		}
+	})
+}
+
 // However long a consumer does something over and over that comes to nothing, it
 // does not make the log grow.
 func TestAConsumerThatNeverComesToAnEnd(t *testing.T) {
