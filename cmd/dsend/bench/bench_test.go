@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -243,6 +244,25 @@ func TestContenderThatFails(t *testing.T) {
 	_, err := launch(t.Context(), self, Kind("nothing"), t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), `"nothing" is not a contender`) {
 		t.Error(err)
+	}
+}
+
+// The time of a process grows with what it does, and is that of nobody else.
+func TestProcessTime(t *testing.T) {
+	begin, err := processTime(os.Getpid())
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("not known on this system")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end, now := time.Now().Add(time.Minute), begin; now < begin+50*time.Millisecond; {
+		if now, err = processTime(os.Getpid()); err != nil || time.Now().After(end) {
+			t.Fatalf("%v after a minute of work, %v before (%v)", now, begin, err)
+		}
+	}
+	if _, err := processTime(0); err == nil {
+		t.Error("process 0 has a time")
 	}
 }
 

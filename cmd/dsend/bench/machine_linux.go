@@ -3,7 +3,9 @@ package bench
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +22,32 @@ func cpuName() string {
 		}
 	}
 	return "unknown"
+}
+
+// clockTick is the unit of times in /proc: USER_HZ, the same for all programs.
+const clockTick = 10 * time.Millisecond
+
+// processTime is how long a process has used processors.
+func processTime(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // behind the name
+	const user, system = 11, 12
+	fields := strings.Fields(rest)
+	if len(fields) <= system {
+		return 0, fmt.Errorf("/proc/%d/stat is not what it was", pid)
+	}
+	var ticks int64
+	for _, field := range fields[user : system+1] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * clockTick, nil
 }
 
 var fileSystems = map[int64]string{

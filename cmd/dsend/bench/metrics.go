@@ -13,7 +13,6 @@ import (
 // asked for.
 type metrics struct {
 	syncs float64 // of the log
-	cpu   float64 // seconds of processor time
 }
 
 // readMetrics asks a Dsend for its metrics; an empty url asks nobody.
@@ -33,7 +32,7 @@ func readMetrics(ctx context.Context, url string) (m metrics, err error) {
 	if answer.StatusCode != http.StatusOK {
 		return m, fmt.Errorf("metrics: %s answers %s", url, answer.Status)
 	}
-	wanted := map[string]*float64{"dsend_fsync_seconds_count": &m.syncs, "process_cpu_seconds_total": &m.cpu}
+	wanted := map[string]*float64{"dsend_fsync_seconds_count": &m.syncs}
 	found := 0
 	lines := bufio.NewScanner(answer.Body)
 	for lines.Scan() {
