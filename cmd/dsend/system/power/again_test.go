@@ -13,7 +13,7 @@ import (
 // and so on until it recovers before it is cut.
 func TestCutAgain(t *testing.T) {
 	t.Parallel()
-	stride := 211
+	stride := 421
 	if storm() {
 		stride = 7
 	}

@@ -12,7 +12,7 @@ import (
 // The power is cut at every call of the story, under every model. What was confirmed holds, and nothing else is there.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
-	stride := 41
+	stride := 73
 	if storm() {
 		stride = 1
 	}

@@ -69,9 +69,9 @@ func TestBrokenStores(t *testing.T) {
 // build on that. The power is cut in its life, at any call.
 func TestFailedSync(t *testing.T) {
 	t.Parallel()
-	stride, tries := 23, 1
+	stride, tries := 47, 1
 	if storm() {
-		stride, tries = 1, 20
+		stride, tries = 1, 3
 	}
 	y := newTally(t, "fsync fails, then a power cut in the next life")
 	settle(t, y)
@@ -97,7 +97,7 @@ func TestFailedSyncOfMark(t *testing.T) {
 	t.Parallel()
 	tries, names := 1, []crashfs.Names{crashfs.Strict}
 	if storm() {
-		tries, names = 100, []crashfs.Names{crashfs.Strict, crashfs.Ordered, crashfs.Subset}
+		tries, names = 20, []crashfs.Names{crashfs.Strict, crashfs.Ordered, crashfs.Subset}
 	}
 	y := newTally(t, "fsync of the mark fails, then a power cut")
 	settle(t, y)

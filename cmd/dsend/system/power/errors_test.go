@@ -51,7 +51,7 @@ func eachFault(t *testing.T, stride int, try func(*trial, crashfs.Fault) (struck
 // failed was confirmed, the store ends by itself, and the next one has what was confirmed.
 func TestStoreErrors(t *testing.T) {
 	t.Parallel()
-	stride := 40
+	stride := 61
 	if storm() {
 		stride = 1
 	}
@@ -76,7 +76,7 @@ func TestStoreErrors(t *testing.T) {
 // The same while a store recovers from a power cut that has torn its log, reads what it has, and works on.
 func TestRecoveryErrors(t *testing.T) {
 	t.Parallel()
-	stride := 20
+	stride := 31
 	if storm() {
 		stride = 1
 	}

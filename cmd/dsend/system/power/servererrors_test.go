@@ -19,7 +19,7 @@ import (
 // for an answer learns of it at once; and the next dsend has what was confirmed.
 func TestServerErrors(t *testing.T) {
 	t.Parallel()
-	stride := 25
+	stride := 40
 	if storm() {
 		stride = 1
 	}
