@@ -278,3 +278,35 @@ func TestLateAnswersRaiseAnAutomaticTimeout(t *testing.T) {
 		}
 	}
 }
+
+// A consumer's own timeout stays its own, beside an automatic one; how long its
+// workers take counts all the same.
+func TestAConsumersOwnTimeoutIsNotAutomatic(t *testing.T) {
+	s := newShift(t, automatic)
+	s.done(t, &DeclareConsumer{Queue: "q", Name: "own", Settings: ConsumerSettings{VisibilityTimeout: 7 * time.Second}})
+	s.done(t, &DeclareConsumer{Queue: "q", Name: "other"})
+	s.do(t, &Members{Queue: "q", Group: "g", Count: 0})
+	timeout := func(consumer string) time.Duration {
+		t.Helper()
+		out := s.do(t, &Publish{Queue: "q", MaxAttempts: -1}, &Pull{Queue: "q", Consumer: consumer, Inbox: "in", Peer: "p", Batch: 1})
+		if len(out.Speech) != 1 {
+			t.Fatalf("%s gets %+v", consumer, out.Speech)
+		}
+		sp := out.Speech[0]
+		s.after(time.Second).answer(sp, Answer{Verb: Ack})
+		return time.Duration(sp.Deadline-s.now) + time.Second
+	}
+	for range 60 {
+		if own := timeout("own"); own != 7*time.Second {
+			t.Fatalf("a delivery through it has %s", own)
+		}
+	}
+	s.after(10 * time.Minute)
+	timeout("own")
+	if got := s.visibility(); got != 15*time.Second {
+		t.Fatalf("%s in force: its holds have not counted", got)
+	}
+	if own, other := timeout("own"), timeout("other"); own != 7*time.Second || other != 15*time.Second {
+		t.Errorf("deliveries have %s, and through a consumer without one %s", own, other)
+	}
+}
