@@ -165,3 +165,41 @@ func TestAttachedByCredentials(t *testing.T) {
 	c.put(t, plain("orders", "y"))
 	c.one(t, "orders").must(t, ack, "ok")
 }
+
+// A user who may do no more than README says is enough for everything.
+func TestAttachedByPermissions(t *testing.T) {
+	t.Parallel()
+	const permissions = `
+server_name: %[1]s
+listen: "%[2]s"
+leafnodes: {listen: "%[4]s"} # %[3]s
+authorization: {users: [
+  {user: app, password: p}
+  {user: dsend, password: "s3cret", permissions: {
+    publish: ["dsend.>", "_INBOX.>"]
+    subscribe: ["dsend.>", "$JS.ACK.dsend.>", "$JS.dsend.API.>", "$SRV.>", "shop.>"]
+  }}
+]}
+`
+	h := startHub(t, permissions)
+	s := start(t, setup{hubs: []*hub{h}, config: settings("orders", "subjects: [shop.>]")})
+	c := s.connect(t, nats.UserInfo("app", "p"))
+	c.reach(t)
+	c.put(t, out{queue: "orders", subject: "shop.new", body: []byte("x")})
+	c.one(t, "orders").must(t, ack, "ok")
+	done := make(chan error, 1)
+	c.work(t, "orders", "workers", func(d *delivery) { done <- d.say(ack) })
+	c.put(t, plain("orders", "y"))
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	c.rest(t, "orders", counts{})
+	for _, subject := range []string{"$SRV.PING.dsend", "$JS.dsend.API.INFO"} {
+		if _, err := c.requestTo(subject, nil); err != nil {
+			t.Errorf("%s: %v", subject, err)
+		}
+	}
+	if lines := h.said.with("iolation"); len(lines) > 0 {
+		t.Errorf("nats-server says %q", lines)
+	}
+}

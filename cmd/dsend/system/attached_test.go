@@ -92,6 +92,42 @@ func TestAttached(t *testing.T) {
 	}
 }
 
+// Where the account has no JetStream and its default domain is ours, JetStream
+// clients need not know of a domain.
+func TestAttachedDefaultDomain(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, `
+server_name: %[1]s
+listen: "%[2]s"
+default_js_domain: {"$G": dsend} # %[3]s
+leafnodes: {listen: "%[4]s", authorization: {user: dsend, password: "s3cret"}}
+`)
+	_, c := attach(t, setup{hubs: []*hub{h}})
+	js, err := jetstream.New(c.nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "orders", Subjects: []string{"shop.>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "w", AckPolicy: jetstream.AckExplicitPolicy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "shop.new", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := worker.Next(jetstream.FetchMaxWait(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.DoubleAck(t.Context()); err != nil {
+		t.Error(err)
+	}
+	c.rest(t, "orders", counts{})
+}
+
 // kill -9 of dsend while workers hold messages: who is still connected keeps them.
 func TestAttachedRestart(t *testing.T) {
 	t.Parallel()
