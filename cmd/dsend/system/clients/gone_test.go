@@ -121,7 +121,7 @@ func TestKilledClient(t *testing.T) {
 			r := &run{t, client}
 			w := newWorker(t)
 			r.op("killed: its messages are with another worker", func() error {
-				return inTime(func() (time.Duration, error) {
+				return inTime(func() (wait, error) {
 					w.put(t)
 					h := hold(t, program(t), w.s.url())
 					return w.after(func() error { return h.cmd.Process.Kill() })
@@ -134,7 +134,7 @@ func TestKilledClient(t *testing.T) {
 		w := newWorker(t)
 		cli := natsCLI(t)
 		r.op("killed: its messages are with another worker", func() error {
-			return inTime(func() (time.Duration, error) {
+			return inTime(func() (wait, error) {
 				w.put(t)
 				cmd := exec.CommandContext(t.Context(), cli, "consumer", "next", "orders", "w", "--no-ack", "--server", w.s.url())
 				cmd.Env = environment(nil)
@@ -144,21 +144,25 @@ func TestKilledClient(t *testing.T) {
 	})
 }
 
+// wait is how long something took: at least since it was over, at most since it began.
+type wait struct{ least, most time.Duration }
+
 // after is how long after something was done a message came to another worker, at its
 // second attempt.
-func (w *worker) after(do func() error) (time.Duration, error) {
-	if err := do(); err != nil {
-		return 0, err
-	}
+func (w *worker) after(do func() error) (wait, error) {
 	begin := time.Now()
+	if err := do(); err != nil {
+		return wait{}, err
+	}
+	end := time.Now()
 	m, err := w.Next(jetstream.FetchMaxWait(patience))
 	if err != nil {
-		return 0, err
+		return wait{}, err
 	}
-	took := time.Since(begin)
+	took := wait{time.Since(end), time.Since(begin)}
 	d, err := m.Metadata()
 	if err != nil {
-		return 0, err
+		return wait{}, err
 	}
 	return took, errors.Join(equal(d.NumDelivered, 2), m.DoubleAck(context.Background()))
 }
@@ -166,7 +170,7 @@ func (w *worker) after(do func() error) (time.Duration, error) {
 // inTime measures until it was in time. A measurement that was late does not count if
 // the machine was busy meanwhile and did not let this process run; after many of
 // those it is told how it was.
-func inTime(measure func() (time.Duration, error)) error {
+func inTime(measure func() (wait, error)) error {
 	for try := 1; ; try++ {
 		stop := watchStalls()
 		took, err := measure()
@@ -174,12 +178,12 @@ func inTime(measure func() (time.Duration, error)) error {
 		switch {
 		case err != nil:
 			return err
-		case took < grace-50*time.Millisecond:
-			return fmt.Errorf("it came after %s, within the grace of %s", took, grace)
-		case took <= grace+soon+stall:
+		case took.most < grace:
+			return fmt.Errorf("it came after %s, within the grace of %s", took.most, grace)
+		case took.least <= grace+soon+stall:
 			return nil
 		case stall < 20*time.Millisecond || try == 5:
-			return fmt.Errorf("it came after %s, later than %s (a process stood still for %s)", took, grace+soon, stall)
+			return fmt.Errorf("it came after %s, later than %s (a process stood still for %s)", took.least, grace+soon, stall)
 		}
 	}
 }
