@@ -26,7 +26,13 @@ type process struct {
 // launch runs dsend with arguments. It ends with the test at the latest.
 func launch(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary(t), args...), ended: make(chan struct{}), ready: make(chan struct{})}
+	return launchBinary(t, binary(t), env, args...)
+}
+
+// launchBinary is launch of another build of dsend.
+func launchBinary(t testing.TB, path string, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(path, args...), ended: make(chan struct{}), ready: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = t.TempDir(), environment(t, env)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.out.heard = p.banner

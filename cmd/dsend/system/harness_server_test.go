@@ -21,6 +21,7 @@ type setup struct {
 	args   []string // more flags
 	env    []string
 	listen string // host:port; empty is a port the harness picks
+	binary string // path; empty is the usual build
 	hubs   []*hub // servers to join by their leafnode ports; none is the one inside
 }
 
@@ -31,6 +32,7 @@ type server struct {
 	file string // configuration
 	args []string
 	env  []string
+	path string // of the binary
 	hubs []*hub
 	addr string // empty with hubs
 	web  string // host:port of health and metrics
@@ -42,7 +44,10 @@ type server struct {
 // newServer prepares a server without starting it.
 func newServer(t testing.TB, s setup) *server {
 	t.Helper()
-	v := &server{t: t, dir: s.dir, args: s.args, env: s.env, addr: s.listen, hubs: s.hubs}
+	v := &server{t: t, dir: s.dir, args: s.args, env: s.env, path: s.binary, addr: s.listen, hubs: s.hubs}
+	if v.path == "" {
+		v.path = binary(t)
+	}
 	if v.dir == "" {
 		v.dir = filepath.Join(t.TempDir(), "data")
 	}
@@ -99,7 +104,7 @@ func (s *server) start() {
 	s.t.Helper()
 	again, begin := s.process != nil, time.Now()
 	for {
-		s.process = launch(s.t, s.env, s.flags()...)
+		s.process = launchBinary(s.t, s.path, s.env, s.flags()...)
 		if s.runs = append(s.runs, s.process); len(s.runs) > 3 {
 			s.runs[len(s.runs)-4].stale = true
 		}

@@ -39,19 +39,19 @@ func given(name string) (found bool) {
 	return found
 }
 
-// workshop is where the binary was built.
+// workshop is where binaries are built.
 var workshop string
 
 // build makes the binary, once for all tests.
 var build = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv("TEST_BINARY"); path != "" {
-		return filepath.Abs(path)
-	}
 	dir, err := os.MkdirTemp("", "dsend-system-")
 	if err != nil {
 		return "", err
 	}
 	workshop = dir
+	if path := os.Getenv("TEST_BINARY"); path != "" {
+		return filepath.Abs(path)
+	}
 	path := filepath.Join(dir, "dsend")
 	args := []string{"build", "-o", path}
 	if raced {
