@@ -19,8 +19,9 @@ func (d *disk) free() int64 {
 	return int64(fs.Bavail) * fs.Frsize
 }
 
-// fill is somebody else who takes all that the disk has left, to the last block,
-// with a file of this name, and tells how many bytes that were.
+// fill is somebody else who takes all that the disk has left now, to the last
+// block, with a file of this name, and tells how many bytes that were. What Dsend
+// gives back meanwhile is left to it.
 func (d *disk) fill(name string) (bytes int64) {
 	d.t.Helper()
 	file, err := os.Create(filepath.Join(d.dir, name))
@@ -28,8 +29,9 @@ func (d *disk) fill(name string) (bytes int64) {
 		d.t.Fatal(err)
 	}
 	defer file.Close()
-	for block := make([]byte, 1<<20); len(block) >= 512; {
-		n, err := file.Write(block)
+	left := d.free()
+	for block := make([]byte, 1<<20); len(block) >= 512 && bytes < left; {
+		n, err := file.Write(block[:min(int64(len(block)), left-bytes)])
 		bytes += int64(n)
 		switch {
 		case errors.Is(err, unix.ENOSPC):
