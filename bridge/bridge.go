@@ -123,7 +123,10 @@ const retryAfter = 2 * time.Second
 func (b *Bridge) connect(ctx context.Context) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, retryAfter) {
 		err := b.conn.Start(ctx)
-		if !errors.Is(err, leaf.ErrUnreachable) || ctx.Err() != nil {
+		switch {
+		case err != nil && ctx.Err() != nil: // what was under way failed because we stop
+			return ctx.Err()
+		case !errors.Is(err, leaf.ErrUnreachable):
 			return err
 		}
 		b.log.Warn("waiting for the server", "reason", err, "again_in", wait)

@@ -67,5 +67,12 @@ func checkDue(t testing.TB, what string, due, got time.Time, delay time.Duration
 	}
 }
 
+// dueAt tells whether a message that was scheduled for a moment is due then: not
+// before, and later by no more than it took from the reading of its header to its
+// commit, because a schedule is a delay from then on.
+func dueAt(due *time.Time, at time.Time) bool {
+	return due != nil && due.Sub(at) > -early && due.Sub(at) < patience
+}
+
 // Words of all tests.
 var dice, need, storm = testkit.Dice, testkit.Need, testkit.Storm

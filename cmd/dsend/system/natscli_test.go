@@ -152,7 +152,7 @@ func TestNatsCLI_Schedule(t *testing.T) {
 		}
 	}
 	all := c.look(t, "orders")
-	if len(all) != 3 || all[2].ReadyAt == nil || !all[2].ReadyAt.Equal(at) {
+	if len(all) != 3 || !dueAt(all[2].ReadyAt, at) {
 		t.Fatalf("%+v, want the last at %v", all, at)
 	}
 	for _, subject := range []string{"dsend.publish.orders", "shop.new"} {

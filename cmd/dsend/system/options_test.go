@@ -41,7 +41,7 @@ func TestPublishOptions(t *testing.T) {
 	due := time.Now().Add(time.Hour).Truncate(time.Second).UTC()
 	for _, text := range []string{due.Format(time.RFC3339), due.In(time.FixedZone("", 7200)).Format(time.RFC3339Nano)} {
 		m = view(c.put(t, plain("orders", "at").with("Nats-Schedule", "@at "+text)))
-		if m.ReadyAt == nil || !m.ReadyAt.Equal(due) {
+		if !dueAt(m.ReadyAt, due) {
 			t.Errorf("Nats-Schedule: @at %s is due at %v", text, m.ReadyAt)
 		}
 	}
