@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"golang.org/x/sys/unix"
+
 	"dsend/durable"
 	"dsend/durable/queue"
 	"dsend/durable/wal"
@@ -26,6 +28,8 @@ func surveyLog(dir string) (*wal.Survey, error) {
 		return nil, fmt.Errorf("%s is in use: stop the server first", dir)
 	case errors.Is(err, wal.ErrNoLog), errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w (it is what --data of serve says, and has a folder called log)", dir, wal.ErrNoLog)
+	case errors.Is(err, unix.ENOTDIR):
+		return nil, fmt.Errorf("%s is not a folder (\"dsend restore\" makes one of a backup)", dir)
 	}
 	return survey, err
 }

@@ -172,7 +172,7 @@ func TestRepair(t *testing.T) {
 		}
 	})
 	r = person{}.run(t, "repair", dir)
-	if r.code != 0 || strings.Contains(r.out, "repaired") {
+	if r.code != 0 || strings.Contains(r.out, "repaired") || !strings.HasSuffix(r.out, "\nnothing to repair\n") {
 		t.Fatalf("nothing is to be repaired: %+v", r)
 	}
 }
@@ -190,6 +190,13 @@ func TestRepairRefuses(t *testing.T) {
 			if r.code != 1 || !strings.Contains(r.err, "there is no log here") {
 				t.Fatalf("%v %s: %+v", command, dir, r)
 			}
+		}
+	}
+	file := filepath.Join(foreign, "log", "syslog")
+	for _, command := range [][]string{{"verify"}, {"repair"}, {"log", "cat"}} {
+		r := person{}.run(t, append(command, file)...)
+		if r.code != 1 || !strings.HasPrefix(r.err, "dsend: "+file+" is not a folder") {
+			t.Fatalf("%v of a file: %+v", command, r)
 		}
 	}
 	if folderText(t, foreign) != before {

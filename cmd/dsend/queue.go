@@ -85,6 +85,17 @@ func queueInfo(a *app) *cobra.Command {
 	return c
 }
 
+// sequenceRange tells the numbers of what is there, and how far they have come.
+func sequenceRange(q admin.Queue) string {
+	switch {
+	case q.LastSeq == 0:
+		return "-"
+	case q.FirstSeq == 0:
+		return fmt.Sprintf("%d was the last", q.LastSeq)
+	}
+	return fmt.Sprintf("%d to %d", q.FirstSeq, q.LastSeq)
+}
+
 func (a *app) describeQueue(q admin.Queue) error {
 	t, s := a.table(), q.Settings
 	for _, row := range [][2]string{
@@ -95,7 +106,7 @@ func (a *app) describeQueue(q admin.Queue) error {
 		{"Dead letters here", fmt.Sprint(q.Letters)},
 		{"Size", size(q.Bytes)},
 		{"Oldest ready", oldest(q)},
-		{"Sequences", fmt.Sprintf("%d to %d", q.FirstSeq, q.LastSeq)},
+		{"Sequences", sequenceRange(q)},
 		{"Workers", fmt.Sprintf("%d pushed to, %d pulls waiting", q.Workers, q.WaitingPulls)},
 		{"Dead-letter queue", dash(q.DeadLetterQueue)},
 		{"Subjects", dash(strings.Join(s.Subjects, ", "))},
@@ -230,7 +241,8 @@ or with a worker, whose answers then change nothing. Dead letters elsewhere stay
 func queueRm(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "rm QUEUE", Short: "Remove a queue with all its messages", Args: operands(1, 1),
-		Long:    `Remove a queue with all its messages. Its dead letters in other queues stay.`,
+		Long: `Remove a queue with all its messages. Its dead letters in other queues stay. A queue
+that the configuration declares is made again, empty, by the next reload or start.`,
 		Example: "  dsend queue rm orders --force",
 	}
 	force := forceFlag(c)

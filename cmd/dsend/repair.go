@@ -31,7 +31,11 @@ could not be repaired, 2 wrong usage.`,
 		defer func() { err = errors.Join(err, l.Close()) }()
 		report := l.report()
 		if l.good() {
-			return report.print(a)
+			if err := report.print(a); err != nil || a.json {
+				return err
+			}
+			_, err = fmt.Fprintln(a.out, "nothing to repair")
+			return err
 		}
 		if dry || l.fault != nil {
 			return errors.Join(report.print(a), l.damaged(args[0]))

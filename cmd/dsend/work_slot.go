@@ -116,7 +116,9 @@ func (s *slot) status(m *nats.Msg) error {
 		if s.stopWhenEmpty {
 			return errEmpty
 		}
-	case code == "404", code == "400":
+	case code == "404":
+		return fmt.Errorf("there is no queue %s", s.queue)
+	case code == "400":
 		return fmt.Errorf("queue %s: %s", s.queue, text)
 	case code == "409":
 		s.pause()

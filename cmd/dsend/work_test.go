@@ -199,7 +199,7 @@ func TestWorkForNothing(t *testing.T) {
 
 func TestWorkThatCannotBegin(t *testing.T) {
 	p := hasty(t)
-	p.run(t, "work", "nowhere", "--", "cat").fails(t, 1, "dsend: queue nowhere: Queue Not Found")
+	p.run(t, "work", "nowhere", "--", "cat").fails(t, 1, "dsend: there is no queue nowhere")
 	p.run(t, "work", "orders", "--", "no-such-command-here").
 		fails(t, 1, `dsend: exec: "no-such-command-here": executable file not found in $PATH`)
 }

@@ -33,25 +33,38 @@ func variables(env []string) map[string]string {
 // environment makes a layer of our variables.
 func environment(vars map[string]string, ps *Problems) layer {
 	out := newLayer()
-	keys, names := map[string]key{}, []string{}
+	keys := map[string]key{}
 	for _, k := range globalKeys() {
 		keys[k.variable()] = k
-		names = append(names, strings.TrimPrefix(k.variable(), variablePrefix))
 	}
 	for _, name := range sorted(vars) {
 		at := place{fromEnvironment, name, 0}
 		if k, ok := keys[name]; ok {
 			out.text(k, at, vars[name], ps)
 		} else if name != fileVariable {
-			near := suggest(strings.TrimPrefix(name, variablePrefix), names)
-			if near != "" {
-				near = variablePrefix + near
-			}
-			ps.add(at, "", "unknown variable%s", didYouMean(near))
+			ps.add(at, "", "unknown variable%s", didYouMean(nearVariable(name)))
 		}
 	}
 	out.contradictions("defaults.", "", ps)
 	return out
+}
+
+// nearVariable returns the variable that was probably meant, or "": the one of
+// the flag of that name (--listen, DSEND_LISTEN), or one that is spelled alike.
+func nearVariable(name string) string {
+	word := strings.TrimPrefix(name, variablePrefix)
+	flag := strings.ToLower(strings.ReplaceAll(word, "_", "-"))
+	var names []string
+	for _, k := range globalKeys() {
+		if k.flagName() == flag {
+			return k.variable()
+		}
+		names = append(names, strings.TrimPrefix(k.variable(), variablePrefix))
+	}
+	if near := suggest(word, names); near != "" {
+		return variablePrefix + near
+	}
+	return ""
 }
 
 // text adds a key that was given as one text.

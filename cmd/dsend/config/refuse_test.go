@@ -307,6 +307,10 @@ func TestLoadRefusesEnvironment(t *testing.T) {
 	for _, row := range []struct{ pair, want string }{
 		{"DSEND_SERVER_LISTN=a:1", "environment DSEND_SERVER_LISTN: unknown variable (did you mean DSEND_SERVER_LISTEN?)"},
 		{"DSEND_LOG=debug", "environment DSEND_LOG: unknown variable (did you mean DSEND_LOG_LEVEL?)"},
+		{"DSEND_LISTEN=a:1", "environment DSEND_LISTEN: unknown variable (did you mean DSEND_SERVER_LISTEN?)"},
+		{"DSEND_HTTP=a:1", "environment DSEND_HTTP: unknown variable (did you mean DSEND_HTTP_LISTEN?)"},
+		{"DSEND_DATA=a", "environment DSEND_DATA: unknown variable (did you mean DSEND_STORAGE_DIR?)"},
+		{"DSEND_LEAF=a:1", "environment DSEND_LEAF: unknown variable (did you mean DSEND_SERVER_LEAF?)"},
 		{"DSEND_QUEUES=a", "environment DSEND_QUEUES: unknown variable"},
 		{"DSEND_=a", "environment DSEND_: unknown variable"},
 		{"DSEND_prefix=a", "environment DSEND_prefix: unknown variable (did you mean DSEND_PREFIX?)"},
