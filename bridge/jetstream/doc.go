@@ -31,7 +31,8 @@
 // placement, more than one replica, no_ack, sealed, deny_delete, deny_purge,
 // max_msgs_per_subject, max_consumers, consumer_limits, first_seq above 1,
 // compression, allow_msg_counter, persist_mode async, discard_new_per_subject,
-// subject_delete_marker_ttl. A queue of the configuration file is changed there
+// subject_delete_marker_ttl, and the subjects of key-value and object stores
+// ($KV., $O.). A queue of the configuration file is changed there
 // only: an update that would change it is refused.
 //
 // A dead-letter queue is a stream like any other. There are no advisories: what

@@ -60,5 +60,10 @@ func find(subject string) (endpoint, []string) {
 
 // unknown refuses what is not served, by its subject.
 func (c *call) unknown() (any, error) {
+	for asked, instead := range map[string]string{"STREAM.SNAPSHOT.": "dsend backup", "STREAM.RESTORE.": "dsend restore"} {
+		if strings.HasPrefix(c.subject, asked) {
+			return nil, refuse(server.JSBadRequestErr, "%s is not served by Dsend: use %q", c.subject, instead)
+		}
+	}
 	return nil, refuse(server.JSBadRequestErr, "%s is not served by Dsend", c.subject)
 }

@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -179,6 +180,28 @@ func TestConsumerRefusals(t *testing.T) {
 	names := ask[server.JSApiConsumerNamesResponse](t, nc, "CONSUMER.NAMES.orders", nil)
 	if len(names.Consumers) != 1 {
 		t.Errorf("and yet there are %q", names.Consumers)
+	}
+}
+
+// A key-value or object store is refused when it is made, and not only when it
+// is used.
+func TestBucketsRefused(t *testing.T) {
+	n := start(t)
+	nc := n.connect(t)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, kv := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "b"})
+	_, objects := js.CreateObjectStore(t.Context(), jetstream.ObjectStoreConfig{Bucket: "b"})
+	for what, err := range map[string]error{"key-value": kv, "object": objects} {
+		var refused *jetstream.APIError
+		if !errors.As(err, &refused) || !strings.HasPrefix(refused.Description, "subjects: key-value and object stores") {
+			t.Errorf("%s store: %v", what, err)
+		}
+	}
+	if streams := ask[server.JSApiStreamNamesResponse](t, nc, "STREAM.NAMES", "").Streams; len(streams) > 0 {
+		t.Errorf("made: %v", streams)
 	}
 }
 

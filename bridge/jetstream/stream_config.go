@@ -138,6 +138,7 @@ func (a *API) checkStream(cfg *server.StreamConfig) error {
 	limited := cfg.MaxMsgs > 0 || cfg.MaxBytes > 0
 	err := firstOf([]field{
 		{!queue.ValidName(cfg.Name), "name", invalid, "is not a queue name: [A-Za-z0-9_-]{1,64}"},
+		{isBucket(cfg), "subjects", invalid, "key-value and object stores are read again and again, a queue is not: keep them in JetStream"},
 		{cfg.Mirror != nil, "mirror", invalid, "a queue is no mirror"},
 		{len(cfg.Sources) > 0, "sources", invalid, "a queue has no sources"},
 		{cfg.Retention == server.InterestPolicy, "retention", invalid, "a queue is a work queue: interest is not supported"},
@@ -169,6 +170,14 @@ func (a *API) checkStream(cfg *server.StreamConfig) error {
 		return err
 	}
 	return a.checkCaptures(cfg)
+}
+
+// isBucket tells whether a stream is to be a key-value or object store: a client
+// would be told of it only when it writes or reads.
+func isBucket(cfg *server.StreamConfig) bool {
+	return slices.ContainsFunc(cfg.Subjects, func(s string) bool {
+		return strings.HasPrefix(s, "$KV.") || strings.HasPrefix(s, "$O.")
+	})
 }
 
 // checkCaptures refuses subjects that are not a queue's to have.

@@ -121,7 +121,7 @@ func (c *Conn) round(ctx context.Context, next *int) (why error) {
 			return err
 		}
 		if why == nil || errors.Is(why, ErrUnreachable) {
-			why = err
+			why = s.to.blame(err)
 		}
 	}
 	return why

@@ -402,7 +402,7 @@ func TestFirstAttemptFails(t *testing.T) {
 	}
 	_, err := try(func(o *Options) { o.User, o.Password = "dsend", "wr0ng" })
 	var said ServerError
-	if !errors.As(err, &said) || !strings.Contains(err.Error(), "Authorization Violation") {
+	if !errors.As(err, &said) || !strings.Contains(err.Error(), "Authorization Violation") || !strings.HasPrefix(err.Error(), leafAddr(t, s)+": ") {
 		t.Errorf("wrong password: %v", err)
 	}
 	_, err = try(func(o *Options) { o.Addr = strings.TrimPrefix(s.ClientURL(), "nats://") })

@@ -93,6 +93,14 @@ func (t *target) connect(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", t.addr)
 }
 
+// blame says whose fault an error is; who cannot be reached is named by it.
+func (t *target) blame(err error) error {
+	if t.addr == "" || errors.Is(err, ErrUnreachable) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", t.addr, err)
+}
+
 // host is the name to verify the server's certificate against.
 func (t *target) host() string {
 	host, _, err := net.SplitHostPort(t.addr)

@@ -317,8 +317,8 @@ func TestAttachedRefused(t *testing.T) {
 		url  string
 		want []string
 	}{
-		{"nats://dsend:wr0ng@" + h.leaf, []string{"Authorization Violation"}},
-		{"nats://dsend:wr0ng@" + h.client, []string{"not a leafnode port"}},
+		{"nats://dsend:wr0ng@" + h.leaf, []string{h.leaf, "Authorization Violation"}},
+		{"nats://dsend:wr0ng@" + h.client, []string{h.client, "not a leafnode port"}},
 		{"tls://dsend:wr0ng@" + h.leaf, []string{"TLS"}},
 		{"nats://dsend:wr0ng@" + h.leaf + "/path", []string{"DSEND_SERVER_LEAF", "behind its port"}},
 		{"nats://dsend:wr0ng@:99999999", []string{"DSEND_SERVER_LEAF", "is not an address"}},
