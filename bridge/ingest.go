@@ -158,7 +158,7 @@ func (in *intake) pull(name, consumer string, m leaf.Msg) {
 func (in *intake) request(p *queue.Pull, inbox, body []byte) {
 	if err := readPull(p, body); err != nil {
 		p.Batch = 0
-		in.complain(inbox, []byte("NATS/1.0 "+statusText(queue.StatusBadRequest)+" - "+err.Error()+"\r\n\r\n"), nil)
+		in.complain(inbox, []byte("NATS/1.0 "+statusText(queue.StatusBadRequest)+" - "+brief(err.Error())+"\r\n\r\n"), nil)
 		return
 	}
 	p.Inbox, p.Overhead = string(inbox), overhead+len(p.Consumer)

@@ -77,9 +77,10 @@ func (r *routes) find(subject []byte) (target, string) {
 	return to, name
 }
 
-// asked tells what of the JetStream API is asked for.
+// asked tells what of the JetStream API is asked for. A request for messages
+// names a consumer: one that does not is answered by the API, which refuses it.
 func asked(s string) (target, string) {
-	if names, next := strings.CutPrefix(s, nextPrefix); next {
+	if names, next := strings.CutPrefix(s, nextPrefix); next && strings.Contains(names, ".") {
 		return toNext, names
 	}
 	return toAPI, s

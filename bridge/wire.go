@@ -65,13 +65,17 @@ func wireError(err *queue.Error) *apiError {
 	return &apiError{c.code, c.errCode, err.Text}
 }
 
+// brief bounds what is said of a request: an error may repeat a word of it that
+// is as long as a message can be, and an answer longer than that cannot be sent.
+func brief(text string) string { return fmt.Sprintf("%.1000s", text) }
+
 // badPublish gives the JetStream form of what is wrong with a publish.
 func badPublish(err error) *apiError {
 	var option *optionError
 	if errors.As(err, &option) {
-		return &apiError{400, option.errCode, option.text}
+		return &apiError{400, option.errCode, brief(option.text)}
 	}
-	return &apiError{400, jsBadRequest, err.Error()}
+	return &apiError{400, jsBadRequest, brief(err.Error())}
 }
 
 // Domain is the JetStream domain that Dsend bears.

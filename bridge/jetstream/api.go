@@ -141,7 +141,9 @@ func (a *API) respond(r request, with answer) {
 	a.total.Add(1)
 	if with.err != nil {
 		a.errors.Add(1)
-		with.body = server.ApiResponse{Type: with.kind, Error: with.err}
+		e := *with.err
+		e.Description = brief(e.Description)
+		with.body = server.ApiResponse{Type: with.kind, Error: &e}
 	}
 	body, err := json.Marshal(with.body)
 	if err != nil { // plain data only

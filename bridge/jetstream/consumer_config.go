@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -27,10 +28,23 @@ func consumerSettings(cfg *server.ConsumerConfig) queue.ConsumerSettings {
 	if !s.Durable && s.InactiveThreshold == 0 {
 		s.InactiveThreshold = ephemeralThreshold
 	}
-	if cfg.PauseUntil != nil && cfg.PauseUntil.After(time.Unix(0, 0)) {
-		s.PausedUntil = cfg.PauseUntil.UnixNano()
+	if cfg.PauseUntil != nil {
+		s.PausedUntil = pausedUntil(*cfg.PauseUntil)
 	}
 	return s
+}
+
+// latest is the last moment that the store can note, in April 2262.
+var latest = time.Unix(0, math.MaxInt64)
+
+const tooLate = "is after April 2262"
+
+// pausedUntil is the end of a pause up to latest; 0 if it was before all queues.
+func pausedUntil(t time.Time) int64 {
+	if t.Before(time.Unix(0, 0)) {
+		return 0
+	}
+	return t.UnixNano()
 }
 
 // consumerConfig is a consumer as JetStream has it, with what it has from its
@@ -89,6 +103,7 @@ func (a *API) checkConsumer(q *queue.Info, cfg *server.ConsumerConfig) error {
 		{cfg.AckWait < 0, "ack_wait", server.JSConsumerAckWaitNegativeErr, "needs to be positive"},
 		{slices.ContainsFunc(cfg.BackOff, func(d time.Duration) bool { return d < 0 }), "backoff", server.JSConsumerBackOffNegativeErr, "needs to be positive"},
 		{cfg.MaxDeliver > 0 && cfg.MaxDeliver <= len(cfg.BackOff), "max_deliver", server.JSConsumerMaxDeliverBackoffErr, "needs to be above the number of entries of backoff"},
+		{cfg.PauseUntil != nil && cfg.PauseUntil.After(latest), "pause_until", invalid, tooLate},
 		{cfg.MaxWaiting < 0, "max_waiting", server.JSConsumerMaxWaitingNegativeErr, "needs to be positive"},
 		{len(cfg.Description) > server.JSMaxDescriptionLen, "description", server.JSConsumerDescriptionTooLongErrF, "is too long"},
 	})

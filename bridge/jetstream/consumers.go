@@ -207,10 +207,10 @@ func (c *call) consumerPause() (any, error) {
 	if err := c.decode(&req); err != nil {
 		return nil, err
 	}
-	op := &queue.PauseConsumer{Queue: c.names[0], Name: c.names[1]}
-	if !req.PauseUntil.IsZero() {
-		op.Until = req.PauseUntil.UnixNano()
+	if req.PauseUntil.After(latest) {
+		return nil, refuse(server.JSBadRequestErr, "pause_until: %s", tooLate)
 	}
+	op := &queue.PauseConsumer{Queue: c.names[0], Name: c.names[1], Until: pausedUntil(req.PauseUntil)}
 	if _, err := c.change(op); err != nil {
 		return nil, err
 	}

@@ -36,5 +36,5 @@ func (c *call) direct(m *queue.Message, bare bool) {
 func (c *call) directError(status string) {
 	c.total.Add(1)
 	c.errors.Add(1)
-	c.send(c.reply, fmt.Appendf(nil, "NATS/1.0 %s\r\n\r\n", status), nil)
+	c.send(c.reply, fmt.Appendf(nil, "NATS/1.0 %s\r\n\r\n", brief(status)), nil)
 }

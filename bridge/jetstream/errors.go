@@ -19,6 +19,10 @@ func refuse(id server.ErrorIdentifier, format string, args ...any) error {
 	return &server.ApiError{Code: known.Code, ErrCode: known.ErrCode, Description: fmt.Sprintf(format, args...)}
 }
 
+// brief bounds what is said of a request: an error may repeat a word of it that
+// is as long as a message can be, and an answer longer than that cannot be sent.
+func brief(text string) string { return fmt.Sprintf("%.1000s", text) }
+
 // refusals say which of JetStream's errors a refusal is. Clients compare the
 // text of some: those have JetStream's own words.
 var refusals = map[queue.Code]struct {

@@ -19,9 +19,9 @@ func refusal(t *testing.T, nc *nats.Conn, subject, body string, errCode uint16, 
 	resp := ask[server.ApiResponse](t, nc, subject, body)
 	switch e := resp.Error; {
 	case e == nil:
-		t.Errorf("%s %s is not refused", subject, body)
+		t.Errorf("%s %.200s is not refused", subject, body)
 	case e.ErrCode != errCode || !strings.HasPrefix(e.Description, words) || e.Code < 400:
-		t.Errorf("%s %s is refused with %d, %d: %s; want %d: %s…", subject, body, e.Code, e.ErrCode, e.Description, errCode, words)
+		t.Errorf("%s %.200s is refused with %d, %d: %.200s; want %d: %s…", subject, body, e.Code, e.ErrCode, e.Description, errCode, words)
 	}
 	if resp.Type == "" {
 		t.Errorf("%s is answered without a type", subject)
@@ -150,6 +150,8 @@ func TestConsumerRefusals(t *testing.T) {
 		{"CONSUMER.CREATE.orders.c", `{"stream_name":"orders","config":{"name":"c","ack_policy":"all"}}`, 10084, "ack_policy:"},
 		{"CONSUMER.CREATE.orders.c", explicit(`,"max_deliver":1,"backoff":[1,2]`), 10116, "max_deliver:"},
 		{"CONSUMER.CREATE.orders.c", explicit(`,"filter_subject":"orders.>","filter_subjects":["orders.>"]`), 10136, "filter_subjects:"},
+		{"CONSUMER.CREATE.orders.c", explicit(`,"pause_until":"9999-12-31T23:59:59Z"`), 10094, "pause_until: is after"},
+		{"CONSUMER.PAUSE.orders.w", `{"pause_until":"2600-01-01T00:00:00Z"}`, 10003, "pause_until: is after"},
 		{"CONSUMER.CREATE.orders.c", explicit(`,"name":"d"`), 10017, "consumer name in subject"},
 		{"CONSUMER.CREATE.orders.c", explicit(`,"name":"d","durable_name":"c"`), 10132, "Consumer Durable"},
 		{"CONSUMER.CREATE.orders.c.orders.>", explicit(``), 10131, "Consumer create request"},
@@ -211,7 +213,7 @@ func TestUnknown(t *testing.T) {
 	for _, subject := range []string{
 		"NONSENSE", "STREAM", "STREAM.NONSENSE", "STREAM.CREATE", "STREAM.INFO.a.b", "STREAM.SNAPSHOT.orders", "STREAM.RESTORE.orders",
 		"STREAM.LEADER.STEPDOWN.orders", "STREAM.PEER.REMOVE.orders", "CONSUMER.UNPIN.orders.w", "CONSUMER.RESET.orders.w",
-		"CONSUMER.LEADER.STEPDOWN.orders.w", "META.LEADER.STEPDOWN", "SERVER.REMOVE", "ACCOUNT.PURGE.a", "INFO.more",
+		"CONSUMER.LEADER.STEPDOWN.orders.w", "META.LEADER.STEPDOWN", "SERVER.REMOVE", "ACCOUNT.PURGE.a", "INFO.more", "CONSUMER.MSG.NEXT.orders",
 	} {
 		refusal(t, nc, subject, "", 10003, subject+" is not served")
 	}
@@ -223,6 +225,41 @@ func TestUnknown(t *testing.T) {
 		if err != nil || m.Header.Get("Status") != status {
 			t.Errorf("%s is answered %+v, %v", subject, m, err)
 		}
+	}
+}
+
+// What is wrong with a request is said even if what is wrong is as long as a
+// message can be.
+func TestLongRefusals(t *testing.T) {
+	n := start(t)
+	nc := n.connect(t)
+	room := int(nc.MaxPayload()) - 200
+	long, quotes := strings.Repeat("x", room), strings.Repeat(`\" `, room/3)
+	ask[server.JSApiStreamCreateResponse](t, nc, "STREAM.CREATE.orders", `{"name":"orders"}`)
+	for _, bad := range []struct {
+		subject, body, words string
+		code                 uint16
+	}{
+		{"STREAM.CREATE.bad", `{"` + long + `":1}`, "invalid JSON: ", 10025},
+		{"STREAM.CREATE.bad", `{"name":"bad","subjects":["` + quotes + `"]}`, "subjects: ", 10052},
+		{"CONSUMER.CREATE.orders.c", `{"stream_name":"orders","config":{"pause_until":"` + long + `"}}`, "invalid JSON: ", 10025},
+	} {
+		refusal(t, nc, bad.subject, bad.body, bad.code, bad.words)
+	}
+	statuses := map[string]string{
+		"$JS.API.DIRECT.GET.orders": `{"` + long + `":1}`,
+		"dsend.pull.orders":         `{"batch":` + strings.Repeat("1", room) + `}`,
+	}
+	for subject, body := range statuses {
+		m, err := nc.Request(subject, []byte(body), patient)
+		if err != nil || !strings.HasPrefix(m.Header.Get("Description"), "Bad Request - ") {
+			t.Errorf("%s: %v", subject, err)
+		}
+	}
+	publish := &nats.Msg{Subject: "dsend.publish.orders", Header: nats.Header{"Nats-Batch-" + long: {"1"}}}
+	m, err := nc.RequestMsg(publish, patient)
+	if err != nil || !strings.Contains(string(m.Data), "Nats-Batch-") {
+		t.Errorf("a publish with a long header: %v", err)
 	}
 }
 
