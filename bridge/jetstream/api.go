@@ -60,6 +60,7 @@ type request struct {
 	reply   string
 	header  []byte
 	body    []byte
+	until   time.Time // its client does not wait for longer
 }
 
 // Start serves a store, until Stop.
@@ -79,7 +80,7 @@ func (a *API) Configure(defaults queue.Settings) { a.defaults.Store(&defaults) }
 // Request takes a request, whose bytes the caller leaves to it. It never
 // blocks: what there is no room for is answered with an error.
 func (a *API) Request(subject, reply string, header, body []byte) {
-	r := request{subject, reply, header, body}
+	r := request{subject, reply, header, body, time.Now().Add(patience)}
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	if a.closed {
@@ -112,10 +113,15 @@ func (a *API) work(ctx context.Context) {
 	}
 }
 
-// serve answers one request: always, and once.
+// serve answers one request: always, and once. One that has waited for too long
+// is not begun: its client asks again, and the others wait behind it.
 func (a *API) serve(ctx context.Context, r request) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithDeadline(ctx, r.until)
 	defer cancel()
+	if err := ctx.Err(); err != nil {
+		a.respond(r, answer{kind: noKind, err: wireError(err)})
+		return
+	}
 	e, names := find(r.subject)
 	c := &call{API: a, ctx: ctx, request: r, names: names}
 	body, err := e.handle(c)

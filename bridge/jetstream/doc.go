@@ -78,5 +78,6 @@
 //
 //	too many requests wait  429, err_code 10167
 //	the store is stopping   503, err_code 10023
-//	not done in time        503, err_code 10008; it may be done later
+//	not done in time        503, err_code 10008; it may be done later, unless it waited
+//	                        for so long behind other requests
 package jetstream

@@ -172,6 +172,7 @@ func (s *Settings) Validate(name string) error {
 		{s.Push.Subject != "" && !ValidSubject(s.Push.Subject), "push.subject", "is not a literal NATS subject"},
 		{s.DeadLetter.Queue != "" && !ValidName(s.DeadLetter.Queue), "dead_letter.queue", "is not a queue name"},
 		{s.DeadLetter.Enabled && !ValidName(s.DLQName(name)), "dead_letter.queue", "the default name " + s.DLQName(name) + " is too long; set one"},
+		{wordsOf(s.Metadata) > maxMetadata, "metadata", fmt.Sprintf("is longer than %d bytes", maxMetadata)},
 		{s.DeadLetter.Enabled && s.DLQName(name) == name, "dead_letter.queue", "is the queue itself"},
 	}
 	for _, c := range checks {
@@ -185,9 +186,26 @@ func (s *Settings) Validate(name string) error {
 	return validateSubjects(s.Subjects)
 }
 
+// Each subject of a queue is compared with each, while everybody waits: with
+// these bounds not for long.
+const (
+	maxSubjects     = 1000
+	maxSubjectBytes = 64 << 10
+)
+
 // validateSubjects refuses what is not a subject, and two that overlap: what is
 // published to both would come twice.
 func validateSubjects(subjects []string) error {
+	size := 0
+	for _, subject := range subjects {
+		size += len(subject)
+	}
+	switch {
+	case len(subjects) > maxSubjects:
+		return &SettingError{"subjects", fmt.Sprintf("are more than %d", maxSubjects)}
+	case size > maxSubjectBytes:
+		return &SettingError{"subjects", fmt.Sprintf("have more than %d bytes together", maxSubjectBytes)}
+	}
 	for i, subject := range subjects {
 		if !ValidPattern(subject) {
 			return &SettingError{"subjects", fmt.Sprintf("%q is not a NATS subject", subject)}

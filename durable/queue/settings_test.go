@@ -2,6 +2,7 @@ package queue
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -55,6 +56,10 @@ func TestSettingsAreProven(t *testing.T) {
 		{"dead_letter.queue", func(s *Settings) { s.DeadLetter.Queue = "a.b" }},
 		{"dead_letter.queue", func(s *Settings) { s.DeadLetter.Queue = "q" }},
 		{"backoff", func(s *Settings) { s.Backoff.Factor = 0 }},
+		{"metadata", func(s *Settings) { s.Metadata = map[string]string{"a": strings.Repeat("x", maxMetadata)} }},
+		{"", func(s *Settings) { s.Subjects = manySubjects(maxSubjects) }},
+		{"subjects", func(s *Settings) { s.Subjects = manySubjects(maxSubjects + 1) }},
+		{"subjects", func(s *Settings) { s.Subjects = []string{strings.Repeat("x", maxSubjectBytes+1)} }},
 		{"subjects", func(s *Settings) { s.Subjects = []string{"a..b"} }},
 		{"subjects", func(s *Settings) { s.Subjects = []string{"a.*", "b", "a.b"} }},
 		{"subjects", func(s *Settings) { s.Subjects = []string{"b", "b"} }},
@@ -139,6 +144,14 @@ func TestOverlap(t *testing.T) {
 			t.Fatalf("Overlap(%s, %s) is %t", a, b, got)
 		}
 	})
+}
+
+// manySubjects are n that do not overlap.
+func manySubjects(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprint("s", i))
+	}
+	return all
 }
 
 func allSubjects(most int) (all []string) {
