@@ -84,13 +84,21 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 	return s, s.findLeaf(opts)
 }
 
+// inFile names the file of an error; some of the server's say it themselves.
+func inFile(file string, err error) error {
+	if strings.Contains(err.Error(), file) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
 // serverOptions reads the configuration file and fills what it leaves open.
 func serverOptions(cfg ServerConfig) (*server.Options, error) {
 	opts := &server.Options{}
 	if cfg.File != "" {
 		var err error
 		if opts, err = server.ProcessConfigFile(cfg.File); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("server.config: %w", inFile(cfg.File, err))
 		}
 	}
 	if cfg.Listen != "" {
