@@ -1,6 +1,7 @@
 package system
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -163,11 +164,12 @@ func (s *server) seen(t *testing.T, c *client, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]counts{}
-	for _, q := range listed {
-		found[q.Name] = q.counts
-	}
+	var printed []queueInfo
 	r := s.dsend(t, "queue", "ls", "--json")
+	if err := json.Unmarshal([]byte(r.stdout), &printed); err != nil {
+		t.Fatalf("dsend queue ls: %v: %+.1000v", err, r)
+	}
+	answered, shown := countsByName(listed), countsByName(printed)
 	for k := range n {
 		name, want := fmt.Sprintf("q%d", k), counts{Ready: 1}
 		switch {
@@ -176,17 +178,22 @@ func (s *server) seen(t *testing.T, c *client, n int) {
 		case k%10 == 5:
 			want = counts{Dead: 1}
 		}
-		shown, err := all.counts(name)
-		if err != nil || shown != want || found[name] != want {
-			t.Errorf("queue %s: metrics %+v (%v), list %+v, want %+v", name, shown, err, found[name], want)
-		}
-		if !strings.Contains(r.stdout, fmt.Sprintf("%q", name)) {
-			t.Errorf("queue %s is not in the list of the command: %+.200v", name, r)
+		scraped, err := all.counts(name)
+		if err != nil || scraped != want || answered[name] != want || shown[name] != want {
+			t.Errorf("queue %s: metrics %+v (%v), API %+v, command line %+v, want %+v", name, scraped, err, answered[name], shown[name], want)
 		}
 	}
 	if t.Failed() {
 		t.FailNow()
 	}
+}
+
+func countsByName(queues []queueInfo) map[string]counts {
+	all := map[string]counts{}
+	for _, q := range queues {
+		all[q.Name] = q.counts
+	}
+	return all
 }
 
 // drainEach takes what is in each queue, and in its dead-letter queue.
