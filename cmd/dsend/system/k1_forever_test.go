@@ -48,6 +48,8 @@ func TestK1_WorkersWhoNeverFinish(t *testing.T) {
 	disk := s.watchDisk(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
 	forever := func(do func() error) {
 		running.Go(func() {
 			for ctx.Err() == nil {
@@ -66,7 +68,7 @@ func TestK1_WorkersWhoNeverFinish(t *testing.T) {
 	seeker := s.connect(t)
 	forever(func() error { return seeker.seek("empty") })
 	naks := int64(times) * bound / 4 / errorSize
-	within(t, 10*patience, "they fail", func() error {
+	within(t, time.Duration(times)*patience, "they fail", func() error {
 		if n := c.info(t, "again").total(t, "naked"); n < naks {
 			return fmt.Errorf("%d times, not %d", n, naks)
 		}

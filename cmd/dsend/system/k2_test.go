@@ -134,6 +134,8 @@ func (s *server) drain(t *testing.T, queue string, n, size int) {
 	select {
 	case <-done:
 	case <-time.After(patience + time.Duration(n)*time.Millisecond):
+		mu.Lock()
+		defer mu.Unlock()
 		t.Fatalf("%d of %d messages of %s did not come", left, n, queue)
 	}
 }
@@ -163,10 +165,11 @@ func (s *server) beside(t *testing.T) (end func(*testing.T)) {
 			}
 		}
 	})
+	leave := sync.OnceFunc(func() { close(stop); running.Wait() })
+	t.Cleanup(leave)
 	return func(t *testing.T) {
 		t.Helper()
-		close(stop)
-		running.Wait()
+		leave()
 		slices.Sort(took)
 		if len(took) == 0 {
 			t.Fatal("nothing was published beside")
