@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // threeGenerations is a log of 9 small commits in three generations, each synced; the lock file is as kill -9 leaves it.
@@ -173,6 +175,10 @@ func TestHurtFolder(t *testing.T) {
 		"folder for the lock": {func(p place) {
 			must(os.Remove(filepath.Join(p.dir, lockName)))
 			must(os.Mkdir(filepath.Join(p.dir, lockName), dirPerm))
+		}, func(p place) string { return filepath.Join(p.dir, lockName) }, ErrUnknownFile},
+		"pipe for the lock": {func(p place) {
+			must(os.Remove(filepath.Join(p.dir, lockName)))
+			must(unix.Mkfifo(filepath.Join(p.dir, lockName), filePerm))
 		}, func(p place) string { return filepath.Join(p.dir, lockName) }, ErrUnknownFile},
 		"folder for a side file": {func(p place) { must(os.Mkdir(filepath.Join(p.dir, "1.cut"), dirPerm)) }, func(p place) string { return filepath.Join(p.dir, "1.cut") }, ErrUnknownFile},
 	} {

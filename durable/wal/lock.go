@@ -37,12 +37,15 @@ const (
 // acquire locks dir.
 func acquire(dir string) (*lock, error) {
 	path := filepath.Join(dir, lockName)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, filePerm)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, filePerm) // a pipe is not waited for
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) {
 		return nil, fmt.Errorf("%s: %w", path, ErrUnknownFile)
 	}
 	if err != nil {
 		return nil, notWritable(dir, err)
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, ErrUnknownFile), err, file.Close())
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = file.Close()

@@ -102,7 +102,7 @@ func OpenSurvey(dir string) (*Survey, error) {
 // openLock keeps servers off, if there is a lock file, and reads the mark. Others may look at the same time.
 func (s *Survey) openLock() (err error) {
 	path := filepath.Join(s.Dir, lockName)
-	s.lock, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	s.lock, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe is not waited for
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) { // a link is among what is strange
 		s.lock = nil
 		return nil

@@ -206,12 +206,16 @@ func TestSurveyHurtFolder(t *testing.T) {
 		"doubled in front": {func(p place, g []*generation) {
 			cp(p.c, filepath.Join(p.dir, generationName(2)))
 		}, nil},
-		"swapped":              {func(p place, _ []*generation) { rename(p.fa, p.dir+"x"); rename(p.fb, p.fa); rename(p.dir+"x", p.fb) }, nil},
-		"swapped with newest":  {func(p place, _ []*generation) { rename(p.fa, p.dir+"x"); rename(p.fc, p.fa); rename(p.dir+"x", p.fc) }, nil},
-		"oldest renamed":       {func(p place, _ []*generation) { rename(p.a, filepath.Join(p.dir, generationName(2))) }, nil},
-		"stray file":           {func(p place, _ []*generation) { write(filepath.Join(p.dir, "x")) }, nil},
-		"stray .END":           {func(p place, _ []*generation) { write(p.fb + ".END") }, nil},
-		"stray folder":         {func(p place, _ []*generation) { must(os.Mkdir(filepath.Join(p.dir, "1.gen"), dirPerm)) }, nil},
+		"swapped":             {func(p place, _ []*generation) { rename(p.fa, p.dir+"x"); rename(p.fb, p.fa); rename(p.dir+"x", p.fb) }, nil},
+		"swapped with newest": {func(p place, _ []*generation) { rename(p.fa, p.dir+"x"); rename(p.fc, p.fa); rename(p.dir+"x", p.fc) }, nil},
+		"oldest renamed":      {func(p place, _ []*generation) { rename(p.a, filepath.Join(p.dir, generationName(2))) }, nil},
+		"stray file":          {func(p place, _ []*generation) { write(filepath.Join(p.dir, "x")) }, nil},
+		"stray .END":          {func(p place, _ []*generation) { write(p.fb + ".END") }, nil},
+		"stray folder":        {func(p place, _ []*generation) { must(os.Mkdir(filepath.Join(p.dir, "1.gen"), dirPerm)) }, nil},
+		"pipe for the lock": {func(p place, _ []*generation) {
+			must(os.Remove(filepath.Join(p.dir, lockName)))
+			must(unix.Mkfifo(filepath.Join(p.dir, lockName), filePerm))
+		}, nil},
 		"folder for a segment": {func(p place, _ []*generation) { must(os.Remove(p.fb)); must(os.Mkdir(p.fb, dirPerm)) }, func(g []*generation) []Lost { return []Lost{{g[1].first, g[2].first - 1}} }},
 	} {
 		t.Run(what, func(t *testing.T) {

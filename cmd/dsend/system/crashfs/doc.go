@@ -45,6 +45,7 @@
 // Linux, root, /dev/fuse. Everything is in memory. The process that serves the disk may use it as well, and may start
 // other processes meanwhile: the disk's device is closed in these, and closing a file asks the disk for nothing
 // (while the Go runtime forks, it may hold up the very goroutines that would answer). It must not map its files into memory.
+// Killed in the middle of a call of its own, it stays as a zombie until the mount is taken away: umount -f.
 //
 // What is not there is refused with an error: links, special files, extended attributes, O_SYNC, O_DIRECT.
 package crashfs
