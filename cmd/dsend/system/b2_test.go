@@ -20,7 +20,6 @@ queues:
 	c := s.connect(t)
 	var came diary
 	c.pulls(t, "orders", 1, func(d *delivery) {
-		came.add(d)
 		answer := map[string]string{"A": nak, "C": nakFor(time.Second), "D": nakFor(time.Hour)}[string(d.Data)]
 		if string(d.Data) == "C" && d.attempt == 2 {
 			answer = ack
@@ -28,6 +27,7 @@ queues:
 		if answer != "" {
 			d.check(t, answer, "ok")
 		}
+		came.add(d)
 	})
 	wait := func(body string, attempts int) []*delivery {
 		eventually(t, "attempts of "+body, func() error { return equal(len(came.of(body)), attempts) })

@@ -34,8 +34,8 @@ func TestC2_NobodyThereCostsNothing(t *testing.T) {
 	}
 	worker := s.connect(t)
 	defer leave(t, worker.work(t, "orders", "workers", func(d *delivery) {
-		done.add(d)
 		d.check(t, ack, "ok")
+		done.add(d)
 	}))
 	for _, d := range done.wait(t, 50) {
 		if d.attempt != 1 {

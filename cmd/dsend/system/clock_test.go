@@ -49,8 +49,8 @@ func (w *timed) set(t *testing.T) {
 // pull has a worker take and ack what comes.
 func (w *timed) pull(t *testing.T, s *server) {
 	s.connect(t).pulls(t, "orders", 10, func(d *delivery) {
-		w.came.add(d)
 		d.check(t, ack, "ok")
+		w.came.add(d)
 	})
 }
 

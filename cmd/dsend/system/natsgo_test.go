@@ -302,7 +302,7 @@ func TestNatsGo_NobodyThere(t *testing.T) {
 		t.Errorf("a watcher alone got %d deliveries", n)
 	}
 	var got diary
-	c.work(t, "orders", "w", func(d *delivery) { got.add(d); d.must(t, ack, "ok") })
+	c.work(t, "orders", "w", func(d *delivery) { d.must(t, ack, "ok"); got.add(d) })
 	for _, d := range got.wait(t, 5) {
 		if d.attempt != 1 {
 			t.Errorf("%v", d)

@@ -187,7 +187,7 @@ func TestRoles_WorkTogether(t *testing.T) {
 	producer, worker, operator := s.connectAs(t, "producer"), s.connectAs(t, "worker"), s.connectAs(t, "operator")
 	heard := operator.events(t, "orders")
 	var got diary
-	worker.work(t, "orders", "team", func(d *delivery) { got.add(d); d.must(t, term, "ok") })
+	worker.work(t, "orders", "team", func(d *delivery) { d.must(t, term, "ok"); got.add(d) })
 	producer.put(t, out{subject: "orders.eu", body: []byte("three")})
 	if d := got.wait(t, 1)[0]; d.Subject != "orders.eu" {
 		t.Errorf("%v on %s", d, d.Subject)
