@@ -103,7 +103,7 @@ func OpenSurvey(dir string) (*Survey, error) {
 func (s *Survey) openLock() (err error) {
 	path := filepath.Join(s.Dir, lockName)
 	s.lock, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe is not waited for
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) { // a link is among what is strange
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) {               // a link is among what is strange
 		s.lock = nil
 		return nil
 	}
