@@ -13,9 +13,10 @@ import (
 // errorSize is how much of an error is kept, in bytes.
 const errorSize = 1024
 
-// Nothing is ever done with these messages.
+// Nothing is ever done with these messages. A nak that the kill undoes becomes a
+// timeout, with the backoff of an attempt that has many before it: it is short.
 const foreverConfig = `
-defaults: {max_attempts: 0}
+defaults: {max_attempts: 0, backoff: {initial: 10ms, max: 10ms, jitter: 0}}
 queues:
 - name: again
 - name: held
