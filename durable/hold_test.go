@@ -85,12 +85,13 @@ func TestHold(t *testing.T) {
 	s, r, log := holdable(t)
 	fill(t, s, 20, func(i int) string { return fmt.Sprint("kept ", i) })
 	churn(t, s, r, 40)
+	from := log.Last()
 	h, err := s.Hold(t.Context())
 	must(t, err)
 	if _, err := s.Hold(t.Context()); !errors.Is(err, ErrHeld) {
 		t.Fatalf("two hold the log: %v", err)
 	}
-	was := log.Last()
+	to := log.Last() // compaction may have made a commit of its own meanwhile
 	first := log.Generations()[0].First
 	churn(t, s, r, 100)
 	if now := log.Generations()[0].First; now != first {
@@ -105,8 +106,8 @@ func TestHold(t *testing.T) {
 	})
 
 	survey, e := examined(t, dir)
-	if survey.Damaged() || survey.Torn != nil || e.Mending != nil || e.Last != was {
-		t.Fatalf("the copy: %v, torn %v, commit %d, want %d", survey.Places, survey.Torn, e.Last, was)
+	if survey.Damaged() || survey.Torn != nil || e.Mending != nil || e.Last < from || e.Last > to {
+		t.Fatalf("the copy: %v, torn %v, commit %d, want %d to %d", survey.Places, survey.Torn, e.Last, from, to)
 	}
 	must(t, survey.Close())
 	all := kept(t, dir)
