@@ -91,10 +91,10 @@ func TestHold(t *testing.T) {
 	if _, err := s.Hold(t.Context()); !errors.Is(err, ErrHeld) {
 		t.Fatalf("two hold the log: %v", err)
 	}
-	to := log.Last() // compaction may have made a commit of its own meanwhile
-	first := log.Generations()[0].First
+	to := log.Last()            // compaction may have made a commit of its own meanwhile
+	first := h.Files()[0].First // an older one may be on its way out
 	churn(t, s, r, 100)
-	if now := log.Generations()[0].First; now != first {
+	if now := log.Generations()[0].First; now > first {
 		t.Fatalf("generation %d was dropped, although it is held", first)
 	}
 	dir := filepath.Join(t.TempDir(), "log")
