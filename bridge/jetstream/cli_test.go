@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dsend/testkit"
 )
 
 // nats runs the nats command line, without a JetStream domain, and gives what it
@@ -20,14 +22,7 @@ func (n *node) nats(t *testing.T, arguments ...string) string {
 			_, err = os.Stat(path)
 		}
 	}
-	const missing = "the nats CLI is missing (go -C .ci/tools build -o ../../.cache/bin/nats github.com/nats-io/natscli/nats)"
-	switch {
-	case err == nil:
-	case os.Getenv("TEST_REQUIRE_ALL") == "1":
-		t.Fatal("TEST_REQUIRE_ALL=1, and " + missing)
-	default:
-		t.Skip(missing)
-	}
+	testkit.Need(t, err == nil, "the nats CLI (go -C .ci/tools build -o ../../.cache/bin/nats github.com/nats-io/natscli/nats)")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patient)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append(arguments, "--server", n.server.URL(), "--timeout", "30s")...)

@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"dsend/bridge/admin"
+
+	"dsend/testkit"
 )
 
 // Wrong command lines: exit 2, one line, and nobody is asked.
@@ -238,9 +240,7 @@ func TestClosedPipe(t *testing.T) {
 // What cannot be written is an error, not silence.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
+	testkit.Need(t, err == nil, "/dev/full (Linux)")
 	defer full.Close()
 	url := natsServer(t, server.Options{})
 	oneScene().play(t, url)

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"dsend/testkit"
 )
 
 // patience is a limit for failures, nothing ever waits for it to pass.
@@ -185,13 +187,7 @@ func pickAddr(t testing.TB) string {
 // need skips a test for want of a tool, or fails it where all is required.
 func need(t testing.TB, have bool, install string) {
 	t.Helper()
-	switch {
-	case have:
-	case os.Getenv("TEST_REQUIRE_ALL") == "1":
-		t.Fatal("TEST_REQUIRE_ALL=1, and this is missing: " + install)
-	default:
-		t.Skip("needs: " + install)
-	}
+	testkit.Need(t, have, install)
 }
 
 // eventually polls until a condition holds: until it returns nil.
