@@ -11,28 +11,38 @@ import (
 // BenchmarkCommit is Append and Sync of 64 KiB commits: the latency that publishers see, rolls included.
 func BenchmarkCommit(b *testing.B) {
 	for _, size := range []int64{1, 2, 4, 8, 16} {
-		b.Run(fmt.Sprintf("generation=%dMiB", size), func(b *testing.B) {
-			l := open(b, b.TempDir(), Options{GenerationSize: size << 20})
-			data := noise(1, 64<<10)
-			var took []time.Duration
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				start := time.Now()
-				check(b, l.Append(data))
-				check(b, l.Sync())
-				took = append(took, time.Since(start))
-				if gens := l.Generations(); len(gens) > 8 {
-					b.StopTimer()
-					check(b, l.Drop(gens[0].First))
-					b.StartTimer()
-				}
-			}
-			slices.Sort(took)
-			for _, p := range []int{50, 99, 100} {
-				at := (len(took) - 1) * p / 100
-				b.ReportMetric(float64(took[at].Microseconds()), fmt.Sprintf("p%d-µs", p))
-			}
-		})
+		b.Run(fmt.Sprintf("generation=%dMiB", size), func(b *testing.B) { benchmarkCommits(b, 64<<10, size<<20) })
+	}
+}
+
+// BenchmarkRoom is the same for the sizes of commits that ask for room, and one that does not.
+func BenchmarkRoom(b *testing.B) {
+	for _, size := range []int{300, 8 << 10, 32 << 10, 64 << 10, 128 << 10} {
+		b.Run(fmt.Sprintf("commit=%dB", size), func(b *testing.B) { benchmarkCommits(b, size, 0) })
+	}
+}
+
+// benchmarkCommits is Append and Sync of commits of a size, and of Drop.
+func benchmarkCommits(b *testing.B, size int, generation int64) {
+	l := open(b, b.TempDir(), Options{GenerationSize: generation})
+	data := noise(1, size)
+	var took []time.Duration
+	b.SetBytes(int64(size))
+	for b.Loop() {
+		start := time.Now()
+		check(b, l.Append(data))
+		check(b, l.Sync())
+		took = append(took, time.Since(start))
+		if gens := l.Generations(); len(gens) > 8 {
+			b.StopTimer()
+			check(b, l.Drop(gens[0].First))
+			b.StartTimer()
+		}
+	}
+	slices.Sort(took)
+	for _, p := range []int{50, 99, 100} {
+		at := (len(took) - 1) * p / 100
+		b.ReportMetric(float64(took[at].Microseconds()), fmt.Sprintf("p%d-µs", p))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // Seal ends the generation that is being written: the next Append begins a new one. What was appended is durable then.
 // It is called by the goroutine that appends; after an error the log is dead, as with Append.
 func (l *Log) Seal() error {
-	if err := l.Sync(); err != nil {
+	if err := l.settle(); err != nil {
 		return err
 	}
 	if err := l.closeWriter(); err != nil {

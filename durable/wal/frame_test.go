@@ -26,7 +26,7 @@ func TestBytes(t *testing.T) {
 	file, err := os.ReadFile(l.writer.segment())
 	check(t, err)
 	want2 := append([]byte{headerSize + 5}, appendFrame(nil, header{salt: l.writer.salt, commit: 1}, []byte("hello"))...)
-	if !bytes.Equal(file, want2) {
+	if file, room := file[:len(want2)], file[len(want2):]; !bytes.Equal(file, want2) || !bytes.Equal(room, make([]byte, len(room))) {
 		t.Fatalf("%x\nwant %x", file, want2)
 	}
 }

@@ -73,6 +73,14 @@ func kill(l *Log) {
 	l.readers.close()
 }
 
+// killFull is kill at the moment when the last commit had filled the room.
+func killFull(t testing.TB, l *Log) {
+	t.Helper()
+	kill(l)
+	g := l.gens[len(l.gens)-1]
+	check(t, os.Truncate(g.segment(), g.bytes))
+}
+
 // content recovers the log in dir and returns its commits. It checks the numbers, and closes the log as kill does.
 func content(t testing.TB, dir string, o Options) (first uint64, all [][]byte, err error) {
 	t.Helper()

@@ -144,7 +144,7 @@ func (l *Log) roll() error {
 	if err := l.closeWriter(); err != nil {
 		return err
 	}
-	w, err := create(l.dir, l.last+1)
+	w, err := create(l.dir, l.last+1, l.size)
 	if err != nil {
 		return fmt.Errorf("start the generation of commit %d: %w", l.last+1, err)
 	}
@@ -327,9 +327,20 @@ func (l *Log) Close() error {
 	return cmp.Or(err, l.lock.release())
 }
 
+// settle makes everything durable, with nothing behind it.
+func (l *Log) settle() error {
+	if err := l.Sync(); err != nil || l.writer == nil {
+		return err
+	}
+	if err := l.writer.takeRoom(); err != nil {
+		return l.fail(fmt.Errorf("take the room behind commit %d: %w", l.last, err))
+	}
+	return nil
+}
+
 // finish makes everything durable and says so in the mark.
 func (l *Log) finish() error {
-	if err := l.Sync(); err != nil {
+	if err := l.settle(); err != nil {
 		return err
 	}
 	return l.lock.raise(mark{durable: l.durable}) // the first commit is as Recover, roll or Drop left it

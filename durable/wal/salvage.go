@@ -112,7 +112,7 @@ func (f *salvage) judge(end *Damage) (proven bool, err error) {
 	}
 	proof := f.mark.proof(f.g, len(f.gens) == 1, f.scanner.next, torn)
 	switch {
-	case proof == "" && torn.size > 0:
+	case proof == "" && torn.content > 0:
 		f.Torn = &Place{*end, torn.size}
 	case proof == "":
 	case end == nil:

@@ -87,7 +87,7 @@ func twoGenerations(t *testing.T) (dir string, gens []*generation) {
 	dir = folder(t)
 	l := open(t, dir, Options{GenerationSize: 200})
 	appendSmall(t, l, 7)
-	kill(l)
+	killFull(t, l)
 	if len(l.gens) != 2 {
 		t.Fatalf("%v", l.Generations())
 	}
@@ -147,7 +147,7 @@ func TestSurveyEveryLength(t *testing.T) {
 		if closed {
 			check(t, l.Close())
 		}
-		kill(l)
+		killFull(t, l)
 		for i, g := range l.gens {
 			file, err := os.ReadFile(segment(dir, g.first))
 			check(t, err)

@@ -62,14 +62,18 @@ func (t *tail) hear(s *scanner, b []byte) {
 	}
 }
 
-// cut takes the torn tail off the segment file of g. What is cut is kept beside the generations, for people to look at.
-// The new length becomes durable with the rewrite, or the removal, that follows.
+// cut takes the torn tail off the segment file of g. What is cut is kept beside the generations, for people to look at;
+// zeros are the room for commits that never came. The new length becomes durable with the rewrite, or the removal, that
+// follows.
 func (l *Log) cut(g *generation, t tail, why *Damage) error {
 	file, err := os.OpenFile(g.segment(), os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	if t.content == 0 {
+		return file.Truncate(t.offset)
+	}
 	kept, err := l.keep(io.NewSectionReader(file, t.offset, t.content), why.Commit)
 	if err != nil {
 		return fmt.Errorf("keep the torn end of %s: %w", g.segment(), err)
@@ -78,7 +82,7 @@ func (l *Log) cut(g *generation, t tail, why *Damage) error {
 		return err
 	}
 	l.logger.Warn("cut the torn end of the log: nothing in the log says that it was durable",
-		"file", g.segment(), "offset", t.offset, "bytes", t.size, "zeros", t.size-t.content,
+		"file", g.segment(), "offset", t.offset, "bytes", t.content,
 		"commit", why.Commit, "commits", t.commits, "reason", why.Reason, "kept", kept)
 	return nil
 }
@@ -87,9 +91,6 @@ func (l *Log) cut(g *generation, t tail, why *Damage) error {
 // recovery which is itself cut short and repeated does not leave a second copy. On a full disk, a usual cause of a torn
 // tail, the bytes are not kept: the server must be able to start, and consume, and so make room.
 func (l *Log) keep(torn *io.SectionReader, commit uint64) (string, error) {
-	if torn.Size() == 0 {
-		return "nothing, it is zeros", nil
-	}
 	check := crc32.New(castagnoli)
 	if _, err := io.Copy(check, torn); err != nil {
 		return "", err

@@ -17,6 +17,8 @@ import (
 type writer struct {
 	*generation
 	log   *tidwall.Log
+	limit int64    // the generation ends with the commit that reaches it
+	room  int64    // the byte behind the room that was made
 	file  *os.File // the segment file, opened before the first byte was written so that no error of the kernel is missed
 	salt  salt
 	frame []byte // memory for the next frame
@@ -24,8 +26,8 @@ type writer struct {
 }
 
 // create starts the generation that begins with commit first. Nothing of it is durable before the first sync.
-func create(dir string, first uint64) (*writer, error) {
-	w := &writer{generation: &generation{first: first, dir: filepath.Join(dir, generationName(first))}}
+func create(dir string, first uint64, limit int64) (*writer, error) {
+	w := &writer{limit: limit, generation: &generation{first: first, dir: filepath.Join(dir, generationName(first))}}
 	rand.Read(w.salt[:]) // never fails
 	if err := os.Mkdir(w.dir, dirPerm); err != nil {
 		return nil, err
@@ -47,22 +49,26 @@ func create(dir string, first uint64) (*writer, error) {
 func (w *writer) write(commit, watermark uint64, data []byte) (end int64, err error) {
 	w.frame = appendFrame(w.frame[:0], header{salt: w.salt, commit: commit, watermark: watermark}, data)
 	n := len(w.frame)
+	size := int64(prefixSize(n) + n)
+	if err := w.makeRoom(size); err != nil {
+		return 0, err
+	}
 	if err := w.log.Write(commit-w.first+1, w.frame); err != nil {
 		return 0, fmt.Errorf("write commit %d to %s: %w", commit, w.segment(), err)
 	}
 	if cap(w.frame) > 2*chunk {
 		w.frame = nil // one large commit is no reason to hold that memory
 	}
-	return w.bytes + int64(prefixSize(n)+n), nil
+	return w.bytes + size, nil
 }
 
 // sync makes all that was written durable: the first time the names too, from the inside out.
 func (w *writer) sync() error {
+	if w.named {
+		return syncData(w.file)
+	}
 	if err := w.file.Sync(); err != nil {
 		return err
-	}
-	if w.named {
-		return nil
 	}
 	if err := cmp.Or(syncDir(w.dir), syncDir(filepath.Dir(w.dir))); err != nil {
 		return err

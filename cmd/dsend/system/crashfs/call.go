@@ -41,9 +41,10 @@ func (k Kind) changes() bool {
 
 // Call is a call of a program.
 type Call struct {
-	Kind Kind
-	Path string // of the file or folder that it is about, from the root; "" is the root; of a rename the new one
-	Same bool   // it writes what is there already
+	Kind  Kind
+	Path  string // of the file or folder that it is about, from the root; "" is the root; of a rename the new one
+	Same  bool   // it writes what is there already
+	Zeros bool   // it writes zeros
 }
 
 // Fault says which calls fail, and how.
@@ -91,6 +92,13 @@ func (d *Disk) Hits() int {
 	return d.hits
 }
 
+// FirstHit is the call that a fault struck first since the power is on.
+func (d *Disk) FirstHit() Call {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.firstHit
+}
+
 // Struck is closed when a fault has struck since the power is on.
 func (d *Disk) Struck() <-chan struct{} {
 	d.mu.Lock()
@@ -112,7 +120,7 @@ func (d *Disk) do(c Call, effect func()) fuse.Status {
 		return fuse.EIO
 	}
 	if f := d.strikes(c); f != nil {
-		return d.fail(f)
+		return d.fail(c, f)
 	}
 	if c.Kind.changes() {
 		d.calls++
@@ -142,8 +150,9 @@ func (d *Disk) strikes(c Call) (hit *Fault) {
 }
 
 // fail is a call that meets a fault.
-func (d *Disk) fail(f *Fault) fuse.Status {
+func (d *Disk) fail(c Call, f *Fault) fuse.Status {
 	if d.hits++; d.hits == 1 {
+		d.firstHit = c
 		close(d.struck)
 	}
 	if f.Hidden {

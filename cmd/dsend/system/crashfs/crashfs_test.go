@@ -255,6 +255,30 @@ func TestNamesAndSyncs(t *testing.T) {
 	}
 }
 
+// fdatasync is of the data alone: also where names are ordered, those before it may be lost.
+func TestSyncOfData(t *testing.T) {
+	m := Model{Nothing, Ordered}
+	r := start(t, m, 1)
+	seen := map[string]bool{}
+	for range 50 {
+		r.write("file", 0, "x", true)
+		r.must(os.Mkdir(r.at("folder"), 0o700))
+		file, err := os.OpenFile(r.at("file"), os.O_WRONLY, 0)
+		r.must(err)
+		_, err = file.WriteAt([]byte("y"), 0)
+		r.must(err)
+		r.must(syscall.Fdatasync(int(file.Fd())))
+		r.must(file.Close())
+		r.must(r.disk.PowerOn(m))
+		seen[r.tree()] = true
+		r.must(os.RemoveAll(r.at("folder")))
+		r.syncFolder("")
+	}
+	if len(seen) != 2 || !seen["file=y"] || !seen["file=y folder/"] {
+		t.Errorf("there was %v", seen)
+	}
+}
+
 // The power is cut at exactly the call that was asked for; what it would have done is one of the things not synced.
 func TestCutAt(t *testing.T) {
 	m := Model{Nothing, Ordered}

@@ -30,6 +30,8 @@ type Disk struct {
 	struck chan struct{} // closed when a fault has struck
 	ignore func(Call) bool
 
+	firstHit Call // what a fault has struck first
+
 	mount *mount // nil: not mounted
 }
 
@@ -164,10 +166,10 @@ func (d *Disk) rename(r rename) {
 	d.names = append(d.names, r)
 }
 
-// syncFile makes the content of a file durable, and with ordered names all of them.
-func (d *Disk) syncFile(n *node) {
+// syncFile makes the content of a file durable and, unless only the data is asked for, with ordered names all of them.
+func (d *Disk) syncFile(n *node, onlyData bool) {
 	n.sync()
-	if d.model.Names == Ordered {
+	if d.model.Names == Ordered && !onlyData {
 		d.syncNames(func(rename) bool { return true })
 	}
 }

@@ -23,7 +23,7 @@
 //
 //	names     of the names that were not synced, the disk has
 //	strict    none: a name is durable when its folder was synced, and not before (POSIX)
-//	ordered   the first ones; and any sync makes all names before it durable (ext4, XFS)
+//	ordered   the first ones; and any fsync, but not fdatasync, makes all names before it durable (ext4, XFS)
 //	subset    any of them
 //
 // The call that the cut strikes is one of those that were not synced; a sync that it strikes did nothing.

@@ -3,6 +3,7 @@
 package crashfs
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"syscall"
@@ -187,12 +188,16 @@ func (s *server) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (writte
 		}
 	}
 	hits := s.hits
-	status = s.do(Call{Kind: Write, Path: n.path(), Same: n.same(offset, data)}, func() { write(len(data)) })
+	call := Call{Kind: Write, Path: n.path(), Same: n.same(offset, data), Zeros: len(bytes.Trim(data, "\x00")) == 0}
+	status = s.do(call, func() { write(len(data)) })
 	if status == fuse.OK && s.hits > hits { // the errno 0: a short write
 		write(len(data) / 2)
 	}
 	return uint32(len(data)), status
 }
+
+// onlyData is the flag of fdatasync, FUSE_FSYNC_FDATASYNC.
+const onlyData = 1
 
 func (s *server) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 	s.mu.Lock()
@@ -202,7 +207,7 @@ func (s *server) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 		return status
 	}
 	hits := s.hits
-	status = s.do(Call{Kind: Sync, Path: n.path()}, func() { s.syncFile(n) })
+	status = s.do(Call{Kind: Sync, Path: n.path()}, func() { s.syncFile(n, in.FsyncFlags&onlyData != 0) })
 	if s.hits > hits {
 		n.dirty = nil // it will never be on the disk, and the next sync does not say so
 	}

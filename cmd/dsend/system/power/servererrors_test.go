@@ -83,7 +83,7 @@ func (w *world) errorLife(m crashfs.Model, f crashfs.Fault) (struck bool, found 
 		return fail("it does not end")
 	}
 	struck = w.disk.Hits() > 0
-	if text := s.blame(struck, struck && fatal(f)); text != "" {
+	if text := s.blame(struck, struck && fatal(f, w.disk.FirstHit())); text != "" {
 		return fail("exit code %d: %s", s.cmd.ProcessState.ExitCode(), text)
 	}
 	w.disk.Heal()
