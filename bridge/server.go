@@ -122,6 +122,10 @@ func serverOptions(cfg ServerConfig) (*server.Options, error) {
 		opts.Port = server.DEFAULT_PORT
 	}
 	opts.NoSigs = true
+	// Its cache of who gets a subject, one of 1024 for all connections and behind a
+	// lock, costs more than it saves: a request has a reply subject of its own, and
+	// there may be more queues. Each connection keeps one of 512 in any case.
+	opts.NoSublistCache = true
 	if opts.ServerName == "" {
 		opts.ServerName = "dsend"
 	}
