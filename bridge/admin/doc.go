@@ -71,8 +71,12 @@
 //
 // /healthz says whether the process is worth keeping (503 once it has failed),
 // /readyz whether it takes work (503 while it starts, has failed, or stops); both
-// say why in one line. /metrics is Prometheus. A message is counted under the
-// queue it belongs to: as dead under the queue it died in, and as ready, delayed
-// or in flight under the dead-letter queue that holds it. Counts of states are
-// exact; counters (_total) begin at 0 with the process, recovery does not count.
+// say why in one line. /metrics is Prometheus, in its text format. The 34 lines of
+// each queue are written without the library, which takes a second for those of ten
+// thousand queues.
+//
+// A message is counted under the queue it belongs to: as dead under the queue it
+// died in, and as ready, delayed or in flight under the dead-letter queue that holds
+// it. Counts of states are exact; counters (_total) begin at 0 with the process,
+// recovery does not count.
 package admin

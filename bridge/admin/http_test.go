@@ -2,14 +2,19 @@ package admin_test
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"dsend/bridge/admin"
 	"dsend/durable/queue"
@@ -196,4 +201,106 @@ func TestCommitsAreObserved(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
 		}
 	}
+}
+
+// The library's own parser takes what is served, plain and compressed, and both
+// are the same.
+func TestMetricsAreAsPrometheusReadsThem(t *testing.T) {
+	h := serve(t, nil)
+	h.declare(t, "orders", func(s *queue.Settings) { s.VisibilityTimeout = 1500 * time.Millisecond })
+	m := admin.NewMetrics("1.2.3")
+	m.Watch(h.memStore, func() int64 { return 4711 })
+	page := func(coding string) string {
+		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		request.Header.Set("Accept-Encoding", coding)
+		answer := httptest.NewRecorder()
+		admin.Handler(&admin.Health{}, m).ServeHTTP(answer, request)
+		if !strings.HasPrefix(answer.Header().Get("Content-Type"), "text/plain; version=0.0.4") {
+			t.Errorf("%s: Content-Type is %q", coding, answer.Header().Get("Content-Type"))
+		}
+		if answer.Header().Get("Content-Encoding") != "gzip" {
+			return answer.Body.String()
+		}
+		body, err := gzip.NewReader(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "gzip: " + string(text)
+	}
+	ofQueues := func(text string) string { return text[strings.Index(text, "# HELP dsend_log_bytes"):] }
+	plain := page("deflate, gzip;q=0")
+	if _, err := promlint.New(strings.NewReader(plain)).Lint(); err != nil {
+		t.Error(err)
+	}
+	if want := `dsend_queue_visibility_timeout_seconds{queue="orders"} 1.5` + "\n"; !strings.Contains(plain, want) {
+		t.Errorf("no %s in\n%s", want, plain)
+	}
+	packed, ok := strings.CutPrefix(page("deflate, gzip;q=0.5"), "gzip: ")
+	if !ok || ofQueues(packed) != ofQueues(plain) {
+		t.Errorf("compressed (%v):\n%s\nplain:\n%s", ok, packed, plain)
+	}
+}
+
+// Who asks for some metrics gets those.
+func TestSomeMetrics(t *testing.T) {
+	h := serve(t, nil)
+	h.declare(t, "orders", func(*queue.Settings) {})
+	m := admin.NewMetrics("1.2.3")
+	m.Watch(h.memStore, func() int64 { return 4711 })
+	s := runHTTP(t, &admin.Health{}, m)
+	for asked, want := range map[string]string{
+		"dsend_log_bytes":      "dsend_log_bytes 4711\n",
+		"dsend_queue_letters":  `dsend_queue_letters{queue="orders"} 0` + "\n",
+		"dsend_ready":          "dsend_ready 0\n",
+		"dsend_queue_no_other": "",
+	} {
+		_, body := fetch(t, s, "/metrics?name[]="+asked)
+		if _, line, _ := strings.Cut(body, " gauge\n"); line != want {
+			t.Errorf("%s: %q, want %q", asked, body, want)
+		}
+	}
+}
+
+// waitingStore tells of a question for the queues, and does not answer.
+type waitingStore struct {
+	admin.Store
+	asked chan struct{}
+}
+
+func (w waitingStore) Infos(ctx context.Context) ([]queue.Info, error) {
+	w.asked <- struct{}{}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Who asks while four others are served is sent away.
+func TestTooManyScrapes(t *testing.T) {
+	m := admin.NewMetrics("1.2.3")
+	store := waitingStore{asked: make(chan struct{})}
+	m.Watch(store, nil)
+	handler := admin.Handler(&admin.Health{}, m)
+	ctx, cancel := context.WithCancel(t.Context())
+	scraped := func() int {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil).WithContext(ctx))
+		return answer.Code
+	}
+	var others sync.WaitGroup
+	for range 4 {
+		others.Go(func() {
+			if code := scraped(); code != http.StatusOK {
+				t.Errorf("one of four: %d", code)
+			}
+		})
+		<-store.asked
+	}
+	if code := scraped(); code != http.StatusServiceUnavailable {
+		t.Errorf("the fifth: %d", code)
+	}
+	cancel()
+	others.Wait()
 }

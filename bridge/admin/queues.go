@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"dsend/dlq"
 	"dsend/durable/queue"
 )
 
@@ -91,8 +90,7 @@ func viewTotals(t queue.Totals) Totals {
 func died(t queue.Totals) map[string]uint64 {
 	by := map[string]uint64{}
 	for r, n := range t.Died {
-		word := dlq.Reason(r).String()
-		if _, err := dlq.ParseReason(word); err == nil {
+		if word, ok := reasonWord(r); ok {
 			by[word] = n
 		}
 	}
