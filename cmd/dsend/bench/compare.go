@@ -133,15 +133,15 @@ func (b *comparing) end() (err error) {
 	return errors.Join(err, os.RemoveAll(b.dir))
 }
 
-// fresh starts a contender with a folder of its own.
-func (b *comparing) fresh(ctx context.Context, kind Kind) (*contender, error) {
+// fresh starts a contender with a folder of its own, a Dsend maybe with flags.
+func (b *comparing) fresh(ctx context.Context, kind Kind, flags ...string) (*contender, error) {
 	b.made++
-	return launch(ctx, b.Self, kind, filepath.Join(b.dir, fmt.Sprintf("%d-%s", b.made, kind)))
+	return launch(ctx, b.Self, kind, filepath.Join(b.dir, fmt.Sprintf("%d-%s", b.made, kind)), flags...)
 }
 
 // alone runs do with a Dsend that nobody else uses.
-func (b *comparing) alone(ctx context.Context, do func(*contender) error) (err error) {
-	c, err := b.fresh(ctx, KindDsend)
+func (b *comparing) alone(ctx context.Context, do func(*contender) error, flags ...string) (err error) {
+	c, err := b.fresh(ctx, KindDsend, flags...)
 	if err != nil {
 		return err
 	}

@@ -40,12 +40,12 @@ func (c *contender) isDsend() bool { return c.kind == KindDsend || c.kind == Kin
 const stopTime = 20 * time.Second
 
 // launch starts a contender and waits until it takes work. self makes the command
-// of this program with arguments.
-func launch(ctx context.Context, self func(...string) *exec.Cmd, kind Kind, data string) (*contender, error) {
+// of this program with arguments; flags are more of them for a Dsend.
+func launch(ctx context.Context, self func(...string) *exec.Cmd, kind Kind, data string, flags ...string) (*contender, error) {
 	c := &contender{kind: kind, data: data, ended: make(chan struct{})}
 	c.Server = Server{Mode: Native, Prefix: "dsend", Queue: "bench"}
 	if c.isDsend() {
-		c.cmd = self("serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data)
+		c.cmd = self(append([]string{"serve", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data}, flags...)...)
 	} else {
 		c.cmd = self("bench", "contender", string(kind), "--data", data)
 	}

@@ -45,6 +45,10 @@
 //	                   fsync before the answer
 //	jetstream-always   the same with sync_interval: always
 //
+// A Dsend with a backlog has its turns beside one without, both after they have
+// warmed up, and both with so much storage slack that nothing is compacted: what
+// compaction costs beside publishes is BenchmarkCompactionBacklog of package durable.
+//
 // The device's own fdatasync is measured in each round beside the lone publisher,
 // in the folder that the contenders have their data in. It must be on the disk
 // that is meant: in a memory file system a sync costs nothing.
