@@ -176,7 +176,7 @@ func (m mark) proof(g *generation, only bool, commit uint64, torn tail) string {
 
 // rewrite delivers the whole commits of the newest generation, and writes each over itself on the way: after a failed
 // sync the page cache may show bytes that the disk does not have, marked as if it had them, and only a write marks
-// them anew. What is written is what was just verified, in memory, not what a second read might bring.
+// them anew; so with its size. What is written is what was just verified, in memory, not what a second read might bring.
 func (l *Log) rewrite(g *generation, fn func(uint64, []byte) error) error {
 	file, err := os.OpenFile(g.segment(), os.O_RDWR, 0)
 	if err != nil {
@@ -198,7 +198,13 @@ func (l *Log) rewrite(g *generation, fn func(uint64, []byte) error) error {
 		return err
 	}
 	g.seal()
-	return cmp.Or(file.Sync(), syncDir(g.dir), syncDir(l.dir))
+	return cmp.Or(renewSize(file, g.bytes), file.Sync(), syncDir(g.dir), syncDir(l.dir))
+}
+
+// renewSize sets the size that the file has already: what a failed sync has left behind the end of the file on the disk is
+// not seen either, and would be damage once the next generation is begun. Between the two calls there is room for one byte.
+func renewSize(file *os.File, size int64) error {
+	return cmp.Or(file.Truncate(size+1), file.Truncate(size))
 }
 
 // removeNewest removes the newest generation, which has no commit: its creation was cut short, or its first commit was.
