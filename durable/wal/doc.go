@@ -105,8 +105,8 @@
 // itself, and the mark, and syncs both before it returns: after a failed sync the page cache may hold bytes that the disk
 // does not.
 //
-// A file that has grown costs a commit of the file system's journal at each sync, about half of the time of a sync. So
-// zeros are written 256 KiB ahead of small commits, and the commits over them (see makeRoom). A generation ends behind the
+// The sync of a file that has grown has more to write than data: sizes and blocks, or a commit of the journal. So zeros
+// are written 256 KiB ahead of small commits, and the commits over them (see makeRoom). A generation ends behind the
 // last of its room; where it ends before, by Seal or Close, its file is cut to its length, durably. A sync on Linux is
 // fdatasync, which includes the size.
 //

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// A sync costs the file system a commit of its journal if the file has grown since the last one; see BenchmarkRoom.
-	// So zeros are written in front of the commits, this many bytes at a time, and the commits over them.
+	// A sync takes nearly twice the time if the file has grown since the last one; see BenchmarkRoom. So zeros are written
+	// in front of the commits, this many bytes at a time, and the commits over them.
 	roomStep = 256 << 10
 	// What is larger than this gains less by room than the zeros cost.
 	roomFor = roomStep / 4

@@ -83,27 +83,53 @@ func TestRecoveryErrors(t *testing.T) {
 	y := newTally(t, "an error at the N-th call of a recovery")
 	settle(t, y)
 	eachFault(t, stride, func(r *trial, f crashfs.Fault) bool {
-		wipe(r, r.disk, r.dir, r.m)
-		r.disk.CutAt(50 + r.rng.IntN(250))
-		done, err := tell(r.dir, story, nil)
-		if err == nil {
-			r.Fatal("the story was not cut")
+		struck, found := r.recoveryError(f)
+		if struck {
+			y.add(1, found)
 		}
-		r.powerOn()
-		r.disk.Inject(f)
-		may := allowed(r, done)
-		var found verdict
-		watched("a recovery with an error", func() { may, found, err = liveOn(r.dir, may) })
-		if r.disk.Hits() == 0 {
-			return false
-		}
-		what := fmt.Sprintf("%+v in a recovery", f)
-		if found.bad() || err == nil && fatal(f, r.disk.FirstHit()) {
-			r.Errorf("%s: %+v, %v", what, found, err)
-		}
-		y.add(1, found.plus(r.afterError(what, may...)))
-		return true
+		return struck
 	})
+}
+
+// The first sync of a recovery fails, time and again: what it should have taken off the end of the log must not come back.
+func TestFirstSyncOfRecovery(t *testing.T) {
+	t.Parallel()
+	y := newTally(t, "the first sync of a recovery fails")
+	settle(t, y)
+	for _, m := range crashfs.Models() {
+		r := newTrial(t, m)
+		for range 5 {
+			struck, found := r.recoveryError(crashfs.Fault{Kind: crashfs.Sync, Nth: 1, Errno: syscall.EIO})
+			if !struck {
+				t.Fatal("the fault did not strike")
+			}
+			y.add(1, found)
+		}
+	}
+}
+
+// recoveryError has a fault strike the recovery from a power cut somewhere in the story, or the life after it, and tells
+// what is found after that.
+func (r *trial) recoveryError(f crashfs.Fault) (struck bool, found verdict) {
+	r.Helper()
+	wipe(r, r.disk, r.dir, r.m)
+	r.disk.CutAt(50 + r.rng.IntN(250))
+	done, err := tell(r.dir, story, nil)
+	if err == nil {
+		r.Fatal("the story was not cut")
+	}
+	r.powerOn()
+	r.disk.Inject(f)
+	may := allowed(r, done)
+	watched("a recovery with an error", func() { may, found, err = liveOn(r.dir, may) })
+	if r.disk.Hits() == 0 {
+		return false, found
+	}
+	what := fmt.Sprintf("%+v in a recovery", f)
+	if found.bad() || err == nil && fatal(f, r.disk.FirstHit()) {
+		r.Errorf("%s: %+v, %v", what, found, err)
+	}
+	return true, found.plus(r.afterError(what, may...))
 }
 
 // fatal tells whether no store may go on after a fault that struck a call first: what it wrote is not on the disk. Zeros,
