@@ -69,8 +69,8 @@ func near(from queue.Place, last, next *Spoken) bool {
 // readAll reads the messages of deliveries that lie near each other.
 func (v *voice) readAll(near []*Spoken) error {
 	from, last := near[0].Place, near[len(near)-1]
-	data, err := v.fetch(from, last.Place.Offset-from.Offset+last.Size)
-	if err != nil {
+	data := v.room(int(last.Place.Offset - from.Offset + last.Size))
+	if err := v.fetch(from, data); err != nil {
 		return near[0].wrong(err)
 	}
 	for _, sp := range near {
@@ -80,6 +80,31 @@ func (v *voice) readAll(near []*Spoken) error {
 		}
 	}
 	return nil
+}
+
+// keepRead is up to how much memory is kept to read bodies to: a piece, whose
+// last message has its size once more, and what lies in between.
+const keepRead = 2*maxPieceBytes + 64<<10
+
+// room gives memory for n bytes of bodies, until their piece is said. It is used
+// again: the next piece follows at once, and each would be as much garbage.
+func (v *voice) room(n int) []byte {
+	at := len(v.read)
+	if at+n > cap(v.read) { // what was given before stays with who has it
+		at, v.read = 0, make([]byte, 0, max(n, min(2*cap(v.read), keepRead)))
+	}
+	v.read = v.read[:at+n]
+	return v.read[at : at+n : at+n]
+}
+
+// done is called when a piece is said.
+func (v *voice) done() {
+	if cap(v.read) > keepRead {
+		v.read = nil
+	}
+	v.read = v.read[:0]
+	clear(v.spoken)
+	v.spoken = v.spoken[:0]
 }
 
 // decode reads the message of a delivery and proves it.

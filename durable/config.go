@@ -12,8 +12,8 @@ import (
 //
 // It must not wait for the network, nor for the Store (Do, View, Message,
 // Close): all queues would wait with it. Submit does not wait. The slices and
-// what they point to are the Store's again when the call returns; only the
-// bytes of a Message stay as they are.
+// what they point to, the bytes of a Message too, are the Store's again when the
+// call returns.
 type Speaker interface {
 	// Replies answers ops that were submitted.
 	Replies([]queue.Reply)

@@ -96,5 +96,6 @@
 // Memory is bounded by MaxWaiting, Cache, and a few commits of about 1 MiB
 // beside what the State holds. Bodies of a backlog are read when they are
 // delivered, one piece of about 1 MiB at a time: in the order of the log,
-// neighbours together. That the disk reads ahead is the kernel's business.
+// neighbours together, to memory that is the next piece's when the Speaker has
+// said this one. That the disk reads ahead is the kernel's business.
 package durable

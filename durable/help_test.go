@@ -48,9 +48,16 @@ func (r *recorder) Speak(all []Spoken) {
 		for _, s := range all {
 			copied := *s.Speech
 			s.Speech = &copied
+			s.Message = owned(s.Message)
 			r.spoken = append(r.spoken, s)
 		}
 	})
+}
+
+// owned is a message of the Store's with bytes of its own.
+func owned(m queue.Message) queue.Message {
+	m.Subject, m.Header, m.Body = bytes.Clone(m.Subject), bytes.Clone(m.Header), bytes.Clone(m.Body)
+	return m
 }
 
 func (r *recorder) Events(all []Event) {
@@ -58,6 +65,7 @@ func (r *recorder) Events(all []Event) {
 		for _, e := range all {
 			copied := *e.Event
 			e.Event = &copied
+			e.Message = owned(e.Message)
 			r.events = append(r.events, e)
 		}
 	})

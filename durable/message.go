@@ -23,21 +23,20 @@ type readResult struct {
 func (s *Store) message(place queue.Place, size uint32) (queue.Message, error) {
 	data := s.cache.get(place.Commit, place.Offset, size)
 	if data == nil {
-		var err error
-		if data, err = s.fetch(place, size); err != nil {
+		data = make([]byte, size)
+		if err := s.fetch(place, data); err != nil {
 			return queue.Message{}, err
 		}
 	}
 	return decode(place, data)
 }
 
-// fetch reads size bytes of the log.
-func (s *Store) fetch(place queue.Place, size uint32) ([]byte, error) {
-	data := make([]byte, size)
+// fetch fills data with bytes of the log.
+func (s *Store) fetch(place queue.Place, data []byte) error {
 	if err := s.log.Read(place.Commit, place.Offset, data); err != nil {
-		return nil, fmt.Errorf("commit %d, byte %d: %w", place.Commit, place.Offset, err)
+		return fmt.Errorf("commit %d, byte %d: %w", place.Commit, place.Offset, err)
 	}
-	return data, nil
+	return nil
 }
 
 func decode(place queue.Place, data []byte) (queue.Message, error) {

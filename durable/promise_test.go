@@ -144,6 +144,7 @@ func (c *client) Speak(all []Spoken) {
 			if s.Letter != nil && s.Letter.OriginQueue != "q" { // nobody else may be writing it
 				panic("a letter from nowhere")
 			}
+			s.Message = owned(s.Message)
 			c.held = append(c.held, s)
 		}
 	}

@@ -23,6 +23,7 @@ type voice struct {
 	*Store
 	spoken  []Spoken // memory
 	missing []*Spoken
+	read    []byte // bodies of one piece
 	told    []Event
 }
 
@@ -127,7 +128,7 @@ func pieces[T any](list []T, size func(*T) uint32) iter.Seq[[]T] {
 }
 
 func (v *voice) deliver(speech []queue.Speech) error {
-	defer func() { clear(v.spoken); v.spoken = v.spoken[:0] }()
+	defer v.done()
 	for i := range speech {
 		v.spoken = append(v.spoken, Spoken{Speech: &speech[i]})
 	}
