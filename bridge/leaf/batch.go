@@ -10,8 +10,9 @@ const (
 	// (64 KiB by default) from a leaf and closes it beyond (server/parser.go:1276-1293); two subjects of the 4 KiB
 	// a client may have and an ack subject fit well within.
 	maxLineOut = 16 << 10
-	// keepBatch is the buffer a Batch keeps for its next use.
-	keepBatch = 1 << 20
+	// keepBatch is the buffer a Batch keeps for its next use: twice the largest message a server takes by default, so
+	// that a backlog of such does not make as much garbage. What is larger is rare, and its buffer not kept.
+	keepBatch = 2 << 20
 )
 
 // Batch collects messages to be sent together: a buffer of bytes in the form they travel in. The zero Batch is

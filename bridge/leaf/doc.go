@@ -29,14 +29,15 @@
 //	owns: read buffer, parser,     owns: the buffer being written, the ping ticker
 //	  the session, dialing         one per connection; started and joined by the reading goroutine
 //	one per Conn, Start to Close         ▲
-//	    │ calls, one after the other     │ takes all at once
+//	    │ calls, one after the other     │ takes all at once, in pieces
 //	    ▼                                │
 //	Handler                           outbox (mutex: bytes that wait, callbacks for PONGs)
 //	  Messages, Interest,                ▲
 //	  Connected, Disconnected            │ appends
 //	                                  Send, Subscribe, Unsubscribe, Flush: any goroutine
 //
-// While nothing waits in the outbox, what is sent goes to the kernel at once, by whoever sends it and as far as there is
+// What waits is in pieces of one write each, which are used again: in a rush of large messages memory follows
+// what waits and not what passes. While nothing waits in the outbox, what is sent goes to the kernel at once, by whoever sends it and as far as there is
 // room without waiting; the writer takes the rest. Over TLS everything is the writer's.
 //
 // A Conn makes sessions, one after the other; a session is one net.Conn from dialing to its end. Slices in a Msg are

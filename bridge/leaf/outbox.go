@@ -1,6 +1,7 @@
 package leaf
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -9,8 +10,12 @@ import (
 // within the write timeout, large enough that a busy one needs few system calls.
 const writeChunk = 256 << 10
 
-// outbox is what waits for the writer of one connection. Callers append, the writer takes all there is and gives
-// the buffer back empty: two buffers take turns. The bytes of PINGs are in the same order as their callbacks. While
+// keepPieces is how many pieces are kept while nothing waits.
+const keepPieces = 8
+
+// outbox is what waits for the writer of one connection, in pieces of one size: large messages in a rush would else
+// have buffers grow and be thrown away, each many times their size. Callers append, the writer takes all pieces
+// there are and gives each back when it is written. The bytes of PINGs are in the same order as their callbacks. While
 // nothing waits, a put goes to the kernel at once, as far as it has room: that saves the writer's waking.
 type outbox struct {
 	limit  int              // of bytes waiting and being written, for put
@@ -18,8 +23,10 @@ type outbox struct {
 	direct func([]byte) int // writes without waiting; nil if there is no way
 
 	mu      sync.Mutex
-	waiting []byte
-	flying  int           // taken and not yet written
+	waiting [][]byte      // pieces, each full but the last
+	size    int           // bytes of them
+	flying  int           // bytes taken and not yet written
+	spare   [][]byte      // empty pieces
 	room    chan struct{} // closed when bytes were written; nil when nobody waits for that
 	pings   []func()      // called by the reading goroutine at the PONGs, oldest first; nil entries for none
 	closed  bool
@@ -62,7 +69,7 @@ func (o *outbox) tryPut(p []byte, wait bool) (room <-chan struct{}, err error) {
 	if o.closed {
 		return nil, ErrDisconnected
 	}
-	used := len(o.waiting) + o.flying
+	used := o.size + o.flying
 	if used == 0 && o.direct != nil && len(p) <= writeChunk {
 		if p = p[o.direct(p):]; len(p) == 0 {
 			return nil, nil
@@ -85,10 +92,7 @@ func (o *outbox) tryPut(p []byte, wait bool) (room <-chan struct{}, err error) {
 func (o *outbox) line(words ...string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, w := range words {
-		o.waiting = append(o.waiting, w...)
-	}
-	o.append([]byte("\r\n"))
+	o.append([]byte(strings.Join(words, "") + "\r\n"))
 }
 
 // ping appends a PING and remembers what to do at its PONG.
@@ -113,27 +117,51 @@ func (o *outbox) pong() {
 }
 
 func (o *outbox) append(p []byte) {
-	o.waiting = append(o.waiting, p...)
+	o.size += len(p)
+	for len(p) > 0 {
+		last := len(o.waiting) - 1
+		if last < 0 || len(o.waiting[last]) == writeChunk {
+			o.waiting = append(o.waiting, o.piece())
+			last++
+		}
+		n := min(len(p), writeChunk-len(o.waiting[last]))
+		o.waiting[last] = append(o.waiting[last], p[:n]...)
+		p = p[n:]
+	}
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
 }
 
-// take hands all that waits to the writer, in exchange for an empty buffer.
-func (o *outbox) take(empty []byte) []byte {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	p := o.waiting
-	o.waiting, o.flying = empty[:0], len(p)
+// piece gives an empty piece.
+func (o *outbox) piece() []byte {
+	last := len(o.spare) - 1
+	if last < 0 {
+		return make([]byte, 0, writeChunk)
+	}
+	p := o.spare[last]
+	o.spare[last], o.spare = nil, o.spare[:last]
 	return p
 }
 
-// wrote tells that n of the bytes taken are with the kernel.
-func (o *outbox) wrote(n int) {
+// take hands all that waits to the writer, in exchange for the list of what it took before.
+func (o *outbox) take(done [][]byte) [][]byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.flying -= n
+	all := o.waiting
+	o.waiting, o.size, o.flying = done[:0], 0, o.size
+	return all
+}
+
+// wrote takes a piece back whose bytes are with the kernel.
+func (o *outbox) wrote(p []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.flying -= len(p)
+	if len(o.spare) < keepPieces {
+		o.spare = append(o.spare, p[:0])
+	}
 	o.letIn()
 }
 

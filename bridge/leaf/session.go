@@ -250,12 +250,13 @@ func (s *session) subscribed() {
 func (s *session) write() {
 	tick := time.NewTicker(s.c.o.PingInterval)
 	defer tick.Stop()
-	var buf []byte
+	var pieces [][]byte
 	silent := 0
 	for {
 		select {
 		case <-s.out.wake:
-			buf = s.send(s.out.take(buf))
+			pieces = s.out.take(pieces)
+			s.send(pieces)
 		case <-tick.C:
 			silent = s.keepAlive(silent)
 		case <-s.dead:
@@ -264,25 +265,19 @@ func (s *session) write() {
 	}
 }
 
-// send writes buf and returns it for the next use.
-func (s *session) send(buf []byte) []byte {
-	for rest := buf; len(rest) > 0; {
-		n := min(len(rest), writeChunk)
+// send writes pieces, and gives each back at once.
+func (s *session) send(pieces [][]byte) {
+	for i, p := range pieces {
 		_ = s.conn.SetWriteDeadline(time.Now().Add(s.c.o.WriteTimeout)) // fails only on a closed connection, as Write does
-		if _, err := s.conn.Write(rest[:n]); err != nil {
+		if _, err := s.conn.Write(p); err != nil {
 			s.fail(fmt.Errorf("leaf: write: %w", err))
-			return nil
+			return
 		}
-		rest = rest[n:]
-		if len(rest) == 0 {
+		if pieces[i] = nil; i == len(pieces)-1 {
 			_ = s.conn.SetWriteDeadline(time.Time{}) // else it would end what is written directly, later
 		}
-		s.out.wrote(n)
+		s.out.wrote(p)
 	}
-	if cap(buf) > keepBatch && len(buf) < cap(buf)/4 {
-		return nil // the rush is over
-	}
-	return buf
 }
 
 // keepAlive asks for a sign of life when nothing was heard for an interval, and gives up after several. While the
