@@ -28,8 +28,11 @@ type backlog struct {
 
 // Memory does not follow what messages weigh, only how many there are: K2Message
 // for each that has an object, and what the process needs by itself and for what
-// is on its way to twenty workers. With the cache of this test the short form has
-// twice as much of bodies.
+// is on its way to twenty workers: up to 16 MiB wait for the server, it has a
+// message for each of them, and copies under way; with the cache, the log's buffers
+// and what compaction carries that was 70 MiB at the most, and the collector lets
+// it become twice as much. With the cache of this test the short form has twice as
+// much of bodies.
 const (
 	k2Itself  = 200 * mib
 	k2Message = 500 // twice an object, for the collector
