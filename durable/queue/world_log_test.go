@@ -197,6 +197,10 @@ func (w *world) compact(c choice) {
 	op.Finish = true
 	w.do(op)
 	w.settle()
+	for w.states[len(w.states)-1].now < w.now { // message ids that were in time then are over, and were not carried
+		w.ops(c)
+		w.settle()
+	}
 	w.drop(n)
 	w.readAll()
 	newest := w.states[len(w.states)-1]
