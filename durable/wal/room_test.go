@@ -71,7 +71,7 @@ func TestHurtRoom(t *testing.T) {
 		hurt[bit/8] ^= 1 << (bit % 8)
 		check(t, os.WriteFile(segment(dir, 1), hurt, filePerm))
 		s, _ := surveyed(t, dir)
-		if s.Damaged() || s.Torn == nil || s.Torn.Offset != end {
+		if s.Damaged() || s.Torn == nil || s.Torn.Offset != end || s.Torn.Bytes != int64(bit/8+1)-end {
 			t.Fatalf("bit %d: %v, torn %v", bit, s.Places, s.Torn)
 		}
 		check(t, s.Close())

@@ -113,7 +113,7 @@ func (f *salvage) judge(end *Damage) (proven bool, err error) {
 	proof := f.mark.proof(f.g, len(f.gens) == 1, f.scanner.next, torn)
 	switch {
 	case proof == "" && torn.content > 0:
-		f.Torn = &Place{*end, torn.size}
+		f.Torn = &Place{*end, torn.content}
 	case proof == "":
 	case end == nil:
 		f.damaged(*f.damage("the file ends, but " + proof), 0)

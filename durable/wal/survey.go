@@ -26,7 +26,7 @@ type Survey struct {
 	Last   uint64  // its last commit, whole or lost
 	Places []Place // all damage, oldest generation first
 	Lost   []Lost  // the commits that are nowhere, in order
-	Torn   *Place  // the torn end that Recover would cut; nil: none. It is not damage
+	Torn   *Place  // the torn end that Recover would cut, without the zeros behind it; nil: none. It is not damage
 
 	lock  *os.File // nil: there is no lock file
 	mark  mark
