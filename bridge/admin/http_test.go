@@ -218,6 +218,9 @@ func TestMetricsAreAsPrometheusReadsThem(t *testing.T) {
 		if !strings.HasPrefix(answer.Header().Get("Content-Type"), "text/plain; version=0.0.4") {
 			t.Errorf("%s: Content-Type is %q", coding, answer.Header().Get("Content-Type"))
 		}
+		if vary := answer.Header().Get("Vary"); vary != "Accept-Encoding" { // a cache between would mix the two up
+			t.Errorf("%s: Vary is %q", coding, vary)
+		}
 		if answer.Header().Get("Content-Encoding") != "gzip" {
 			return answer.Body.String()
 		}

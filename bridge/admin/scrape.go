@@ -34,6 +34,7 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many requests for metrics at a time", http.StatusServiceUnavailable)
 		return
 	}
+	w.Header().Set("Vary", "Accept-Encoding")
 	var to io.Writer = w
 	if takesGzip(r.Header) {
 		w.Header().Set("Content-Encoding", "gzip")
