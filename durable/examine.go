@@ -29,6 +29,8 @@ type Examination struct {
 	// Front is the last of the commits before the first one in the log, if what
 	// was carried forward from them is missing; 0 if nothing is.
 	Front uint64
+
+	first uint64 // the first commit, whole or lost
 }
 
 // Examine rebuilds the queues from a closed log, as a server would, and proves
@@ -41,15 +43,12 @@ func Examine(log Closed, cfg queue.Config) (*Examination, error) {
 		return nil, err
 	}
 	if fault := e.unfounded(v.State()); fault != nil {
-		if e.Front == 0 {
+		if e.first <= 1 {
 			return nil, fault
 		}
-		if e, v, err = examine(log, cfg, e.Front); err != nil {
+		if e, v, err = examine(log, cfg, e.first-1); err != nil {
 			return nil, err
 		}
-	}
-	if e.Mending == nil {
-		e.Front = 0
 	}
 	if err := prove(log, v.State()); err != nil {
 		return nil, err
@@ -77,12 +76,12 @@ func (e *Examination) unfounded(s *queue.State) error {
 // examine recovers the log. If front is not 0, the commits up to it, which the
 // log should not need any more, are missing.
 func examine(log Closed, cfg queue.Config, front uint64) (*Examination, *queue.Salvage, error) {
-	v, e := queue.NewSalvage(cfg), &Examination{}
+	v, e := queue.NewSalvage(cfg), &Examination{Front: front}
 	begin := func(commit uint64) {
-		if e.Last > 0 {
+		if e.first > 0 {
 			return
 		}
-		if e.Front = commit - 1; front > 0 {
+		if e.first = commit; front > 0 {
 			v.Lose(1, front)
 		}
 	}

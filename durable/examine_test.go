@@ -117,8 +117,8 @@ func TestExamineDamage(t *testing.T) {
 		hurt[at] ^= 1 << r.IntN(8)
 		must(t, os.WriteFile(file, hurt, 0o600))
 		survey, e := examined(t, dir)
-		if len(survey.Places) == 0 || survey.Places[0].File != file || survey.Places[0].Offset > int64(at) || len(survey.Lost) != 1 || e.Mending == nil {
-			t.Fatalf("byte %d of %s: found %v, lost %v", at, file, survey.Places, survey.Lost)
+		if len(survey.Places) == 0 || survey.Places[0].File != file || survey.Places[0].Offset > int64(at) || len(survey.Lost) != 1 || e.Mending == nil || e.Front != 0 {
+			t.Fatalf("byte %d of %s: found %v, lost %v and up to %d", at, file, survey.Places, survey.Lost, e.Front)
 		}
 		if n%repairEvery == 0 {
 			work := filepath.Join(t.TempDir(), "log")
