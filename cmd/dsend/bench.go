@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,18 +19,21 @@ func newBenchCommand(a *app) *cobra.Command {
 	c := group("bench", "Measure how fast it is",
 		newBenchLoad(a, "pub QUEUE", "Publish as fast as the answers come, or at a rate",
 			`Publish as fast as the answers come, or at a rate. With --rate, a latency counts from
-when the publish should have been sent (corrected for coordinated omission). The
+when the publish should have been sent (corrected for coordinated omission). A rate
+that the server does not keep up with is cut off when --duration is over. The
 messages stay in the queue.`,
 			"  dsend bench pub bench --publishers 4 --window 256 --duration 10s\n  dsend bench pub bench --rate 5000 --json",
 			bench.Load{Publishers: 4, Window: 256}),
 		newBenchLoad(a, "work QUEUE", "Pull and ack what is there",
 			`Pull and ack what is there, for a time or a number of messages. The messages are
-gone afterwards.`,
+gone afterwards. What was on its way when it ends is not acked: it comes again, as
+after any worker that is gone.`,
 			"  dsend bench work bench --workers 2 --batch 500 --count 100000",
 			bench.Load{Workers: 2, Batch: 500}),
 		newBenchLoad(a, "life QUEUE", "Publish, pull and ack at the same time",
 			`Publish, pull and ack at the same time. The latency of a delivery is from its publish
-to the worker.`,
+to the worker; messages that waited in the queue before have none. They, too, are
+gone afterwards.`,
 			"  dsend bench life bench --publishers 2 --workers 2 --duration 10s",
 			bench.Load{Publishers: 2, Window: 256, Workers: 2, Batch: 256}),
 		newBenchCompare(a), newBenchContender())
@@ -62,7 +67,7 @@ func newBenchLoad(a *app, use, short, long, example string, load bench.Load) *co
 	flags.DurationVar(&f.load.Duration, "duration", 10*time.Second, "how long; 0 is until --count")
 	flags.IntVar(&f.load.Count, "count", 0, "end after so many messages; 0 is no bound")
 	flags.StringVar(&f.mode, "mode", string(bench.Native), "whose subjects to use: `native or jetstream`")
-	flags.StringVar(&f.metrics, "metrics", "", "`URL` of Dsend's metrics, to tell messages per fsync")
+	flags.StringVar(&f.metrics, "metrics", "", "`URL` of Dsend's metrics (http://127.0.0.1:8280/metrics), to tell messages per fsync")
 	flags.StringVar(&f.device, "device", "", "also measure fdatasync in this `FOLDER`, after the load")
 	c.RunE = func(c *cobra.Command, args []string) error { return f.run(c.Context(), a, args[0]) }
 	return c
@@ -105,6 +110,11 @@ func (f *benchFlags) check(queue string) error {
 	}
 	if f.mode != string(bench.Native) && f.mode != string(bench.JetStream) {
 		return fmt.Errorf("--mode %q is neither native nor jetstream", f.mode)
+	}
+	if f.device != "" {
+		if _, err := os.Stat(f.device); err != nil {
+			return fmt.Errorf("--device: %w", err)
+		}
 	}
 	return f.load.Check()
 }
@@ -151,6 +161,11 @@ started here, on loopback, take turns, and are removed afterwards. It takes up t
 		if err := comparer.Known(); err != nil {
 			return usageError{err}
 		}
+		if write != "" { // to learn it now, and not after 20 minutes
+			if _, err := os.Stat(filepath.Dir(write)); err != nil {
+				return usagef("--write: %w", err)
+			}
+		}
 		self, err := os.Executable()
 		if err != nil {
 			return err
@@ -164,15 +179,15 @@ started here, on loopback, take turns, and are removed afterwards. It takes up t
 		if err != nil {
 			return err
 		}
-		if write != "" {
-			if err := writeTable(write, result); err != nil {
-				return err
-			}
-		}
 		if a.json {
-			return a.printJSON(result)
+			err = a.printJSON(result)
+		} else {
+			err = result.Print(a.out)
 		}
-		return result.Print(a.out)
+		if write != "" {
+			err = errors.Join(err, writeTable(write, result))
+		}
+		return err
 	}
 	return c
 }

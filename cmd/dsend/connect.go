@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
+
+	"dsend/durable/queue"
 )
 
 // defaultTimeout is that of the nats CLI.
@@ -47,6 +49,10 @@ func (a *app) dial(more ...nats.Option) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	prefix := cmp.Or(a.prefix, a.env("DSEND_PREFIX"), "dsend")
+	if !queue.ValidSubject(prefix) {
+		return nil, usagef("the prefix %q does not begin a NATS subject", prefix)
+	}
 	shown, err := redact(login.URL)
 	if err != nil {
 		return nil, err
@@ -63,7 +69,7 @@ func (a *app) dial(more ...nats.Option) (*link, error) {
 		deny(nil)
 		return nil, unconnected(err, shown, timeout)
 	}
-	return &link{nc, shown, cmp.Or(a.prefix, a.env("DSEND_PREFIX"), "dsend"), timeout, denied}, nil
+	return &link{nc, shown, prefix, timeout, denied}, nil
 }
 
 func (a *app) patience() (time.Duration, error) {

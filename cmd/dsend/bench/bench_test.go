@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,6 +165,40 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// A load takes no more than it was told to, and tells the latency of what it has
+// published itself: of what others have, it is not known.
+func TestLoadIsItsOwn(t *testing.T) {
+	c := contenderOf(t, KindDsend)
+	if r, err := Run(t.Context(), c.Server, filled(3000), nil); err != nil || r.Published != 3000 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	r, err := Run(t.Context(), c.Server, Load{Workers: 2, Batch: 50, Count: 700}, nil)
+	if err != nil || r.Delivered != 700 {
+		t.Fatalf("%d deliveries of the 700 that were asked for: %v", r.Delivered, err)
+	}
+	r, err = Run(t.Context(), c.Server, Load{Publishers: 1, Window: 8, Size: 100, Workers: 1, Batch: 10, Duration: 500 * time.Millisecond}, nil)
+	if err != nil || r.Delivered <= uint64(r.Deliver.Count) || r.Deliver.Max > time.Duration(r.Seconds*float64(time.Second)) {
+		t.Fatalf("%+v %v", r, err)
+	}
+}
+
+func TestResultOfNothing(t *testing.T) {
+	if got := (Result{}).String(); got != "nothing published or delivered" {
+		t.Error(got)
+	}
+}
+
+// A rate that a server cannot keep up with ends with its duration all the same.
+func TestRateOutOfReach(t *testing.T) {
+	c := contenderOf(t, KindEcho)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := Run(ctx, c.Server, Load{Publishers: 1, Window: 1, Size: 8, Rate: 1e15, Duration: 100 * time.Millisecond}, nil)
+	if err != nil || r.Published == 0 {
+		t.Fatalf("%+v %v", r, err)
+	}
+}
+
 // With a rate, a server that stalls does not look better for being asked less: the
 // publishes that should have been sent meanwhile count as late.
 func TestRateCountsWhatShouldHaveBeenSent(t *testing.T) {
@@ -198,8 +233,12 @@ func TestRateCountsWhatShouldHaveBeenSent(t *testing.T) {
 
 func TestLoadRefused(t *testing.T) {
 	c := contenderOf(t, KindEcho)
+	nobody := Server{URL: c.URL, Mode: Native, Prefix: "nobody", Queue: "q"}
+	if _, err := Run(t.Context(), nobody, emptied(1), nil); err == nil || err.Error() != "pull on nobody.pull.q: nobody answers there" {
+		t.Error(err)
+	}
 	for want, s := range map[string]Server{
-		"nobody answers": {URL: c.URL, Mode: Native, Prefix: "nobody", Queue: "q"},
+		"nobody answers": nobody,
 		"bad.stream":     {URL: c.URL, Mode: JetStream, Queue: "bad.stream"},
 		"metrics":        {URL: c.URL, Mode: Native, Prefix: "dsend", Queue: "q", Metrics: "http://127.0.0.1:1/metrics"},
 	} {
@@ -210,6 +249,7 @@ func TestLoadRefused(t *testing.T) {
 	for _, l := range []Load{
 		{}, {Publishers: 1, Size: 8, Count: 1}, {Publishers: 1, Window: 1, Count: 1}, {Workers: 1, Count: 1},
 		{Workers: 1, Batch: 1}, {Workers: 1, Batch: 1, Count: -1}, {Publishers: -1, Workers: 1, Batch: 1, Count: 1},
+		{Publishers: 1, Window: 1, Size: 8, Count: 1, Rate: math.NaN()}, {Publishers: 1, Window: 1, Size: 8, Count: 1, Rate: math.Inf(1)},
 	} {
 		if _, err := Run(t.Context(), c.Server, l, nil); err == nil {
 			t.Errorf("%+v is taken", l)

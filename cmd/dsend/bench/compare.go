@@ -8,19 +8,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 )
 
 // Row is one line of the comparison: its values are those of the rounds.
 type Row struct {
-	What    string  `json:"what"`
-	Target  string  `json:"target"`
-	Unit    string  `json:"unit"`     // of the values
-	Limit   float64 `json:"limit"`    // of the median, that the target names
-	AtLeast bool    `json:"at_least"` // the limit is the least; else the most
-	Values  []float64
-	Spread  Spread `json:"spread"`
-	Note    string `json:"note"` // what the values are made of
+	What    string    `json:"what"`
+	Target  string    `json:"target"`
+	Unit    string    `json:"unit"`     // of the values
+	Limit   float64   `json:"limit"`    // of the median, that the target names
+	AtLeast bool      `json:"at_least"` // the limit is the least; else the most
+	Values  []float64 `json:"values"`
+	Spread  Spread    `json:"spread"`
+	Note    string    `json:"note"` // what the values are made of
 }
 
 // Reached tells whether the target is.
@@ -122,7 +123,7 @@ func (c Comparer) Known() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is not a part of the comparison: %v", c.Only, Parts())
+	return fmt.Errorf("%q is not a part of the comparison: %s", c.Only, strings.Join(Parts(), ", "))
 }
 
 // end stops what runs and removes its data.
@@ -191,6 +192,9 @@ func (b *comparing) row(r Row) {
 // String is a result in a few words.
 func (r Result) String() string {
 	text := ""
+	if r.Published+r.Delivered == 0 {
+		text = "nothing published or delivered"
+	}
 	if r.Published > 0 {
 		text = fmt.Sprintf("%.0f publishes/s, p50 %s, p99 %s", r.PublishRate, short(r.Publish.P50), short(r.Publish.P99))
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -37,6 +38,8 @@ func (l Load) Check() error {
 		return errors.New("the size must be at least 8 bytes: they hold the time of the publish")
 	case l.Workers > 0 && l.Batch < 1:
 		return errors.New("the batch must be at least 1")
+	case math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0):
+		return errors.New("the rate must be a number of publishes per second; 0 is as fast as the answers come")
 	case l.Rate < 0 || l.Duration < 0 || l.Count < 0:
 		return errors.New("rate, duration and count cannot be negative")
 	case l.Duration == 0 && l.Count == 0:

@@ -88,7 +88,8 @@ func (p *publisher) fill() (none bool) {
 }
 
 // paced publishes at the load's rate. A publish that finds no free slot is late,
-// and its latency counts from when it should have been.
+// and its latency counts from when it should have been. Those that are still to
+// come when the time is over are left out.
 func (p *publisher) paced(ctx context.Context) {
 	for slot := range p.msgs {
 		p.free <- slot
@@ -96,7 +97,7 @@ func (p *publisher) paced(ctx context.Context) {
 	interval := float64(time.Second) * float64(p.r.load.Publishers) / p.r.load.Rate
 	for i := 0; ; i++ {
 		due := p.r.begin.Add(time.Duration(float64(i) * interval))
-		if !p.r.claim(due) || !sleepUntil(ctx, due) {
+		if p.r.over(time.Now()) || !p.r.claim(due) || !sleepUntil(ctx, due) {
 			break
 		}
 		select {

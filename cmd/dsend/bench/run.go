@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,8 +13,11 @@ import (
 )
 
 // epoch is what the times in bodies count from: publishers and workers are in
-// one process.
-var epoch = time.Now()
+// one process. It is so long ago that nobody else's is near it, so that what
+// others have published is not taken for ours.
+var epoch = time.Now().Add(-rand.N(longAgo))
+
+const longAgo = 200 * 365 * 24 * time.Hour
 
 func sinceEpoch(t time.Time) int64 { return int64(t.Sub(epoch)) }
 
@@ -25,7 +29,7 @@ type run struct {
 	until  time.Time // zero is never
 
 	published, delivered atomic.Uint64
-	left                 atomic.Int64  // publishes that may be begun
+	left                 atomic.Int64  // publishes that may be begun, or deliveries that count, of Count
 	enough               chan struct{} // closed when Count messages were delivered
 	fail                 context.CancelCauseFunc
 }
@@ -114,11 +118,11 @@ func (r *run) start() {
 
 // claim tells whether one more publish may be begun.
 func (r *run) claim(now time.Time) bool {
-	if !r.until.IsZero() && !now.Before(r.until) {
-		return false
-	}
-	return r.load.Count == 0 || r.left.Add(-1) >= 0
+	return !r.over(now) && (r.load.Count == 0 || r.left.Add(-1) >= 0)
 }
+
+// over tells whether the time of the load is.
+func (r *run) over(now time.Time) bool { return !r.until.IsZero() && !now.Before(r.until) }
 
 // work returns when the load is over, or has failed.
 func (r *run) work(ctx context.Context, publishers []*publisher, workers []*worker) {

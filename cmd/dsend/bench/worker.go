@@ -94,6 +94,10 @@ func (w *worker) came(m *nats.Msg) {
 
 func (w *worker) deliver(m *nats.Msg) {
 	w.asked--
+	counted := w.r.load.Publishers == 0 && w.r.load.Count > 0
+	if counted && w.r.left.Add(-1) < 0 {
+		return // one more than are wanted: it is not acked, and will come again
+	}
 	if ns := w.latency(m); ns >= 0 {
 		record(w.took, ns)
 	}
@@ -104,14 +108,14 @@ func (w *worker) deliver(m *nats.Msg) {
 	if err := w.nc.Publish(m.Reply, answer); err != nil {
 		w.r.fail(fmt.Errorf("ack: %w", err))
 	}
-	n := w.r.delivered.Add(1)
-	if w.r.load.Publishers == 0 && n == uint64(w.r.load.Count) {
+	if n := w.r.delivered.Add(1); counted && n == uint64(w.r.load.Count) {
 		close(w.r.enough)
 	}
 }
 
 // latency is from the publish to now; -1 if the body does not tell: only those
-// of this process have its time.
+// of this load have its time. What others have published has none, or one that
+// is not within the load.
 func (w *worker) latency(m *nats.Msg) int64 {
 	now := time.Now()
 	switch {
@@ -120,7 +124,11 @@ func (w *worker) latency(m *nats.Msg) int64 {
 	case w.r.load.Publishers == 0 || len(m.Data) < minSize:
 		return -1
 	}
-	return sinceEpoch(now) - int64(binary.LittleEndian.Uint64(m.Data))
+	ns := sinceEpoch(now) - int64(binary.LittleEndian.Uint64(m.Data))
+	if ns > int64(now.Sub(w.r.begin)) {
+		return -1
+	}
+	return ns
 }
 
 // status ends a request that was not filled.
@@ -133,6 +141,8 @@ func (w *worker) status(m *nats.Msg) {
 			n = w.r.load.Batch
 		}
 		w.asked = max(0, w.asked-n)
+	case "503":
+		w.r.fail(fmt.Errorf("pull on %s: nobody answers there", w.r.server.pulls()))
 	default:
 		w.r.fail(fmt.Errorf("pull on %s: %s %s", w.r.server.pulls(), m.Header.Get("Status"), m.Header.Get("Description")))
 	}
