@@ -94,6 +94,9 @@ func TestCompare(t *testing.T) {
 	if err := got.Markdown(&markdown); err != nil {
 		t.Fatal(err)
 	}
+	if strings.Contains(table.String(), "()") {
+		t.Errorf("what a row is made of is shown where nothing is told:\n%s", table.String())
+	}
 	for _, r := range got.Rows {
 		if !strings.Contains(table.String(), r.Note) || !strings.Contains(markdown.String(), r.What) {
 			t.Errorf("not shown: %+v", r)

@@ -12,10 +12,19 @@ func (c Comparison) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "MIN\tMEDIAN\tMAX\t\tTARGET\t\tWHAT")
 	for _, r := range c.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s (%s)\n", digits(r.Spread.Min), digits(r.Spread.Median), digits(r.Spread.Max),
-			r.Unit, r.Target, r.verdict(), strings.ReplaceAll(r.What, "`", ""), r.Note)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", digits(r.Spread.Min), digits(r.Spread.Median), digits(r.Spread.Max),
+			r.Unit, r.Target, r.verdict(), r.plain())
 	}
 	return t.Flush()
+}
+
+// plain is what was measured, and what it is made of, without Markdown.
+func (r Row) plain() string {
+	text := strings.ReplaceAll(r.What, "`", "")
+	if r.Note == "" {
+		return text
+	}
+	return text + " (" + r.Note + ")"
 }
 
 func (r Row) verdict() string {
@@ -44,7 +53,8 @@ measured is in [doc.go](doc.go).
 
 To repeat it on a clean clone: ` + "`make bench`" + ` (%s), or ` + "`make bench BENCH=--short`" + ` (about a minute, and less to be
 trusted). ` + "`dsend bench pub`, `work` and `life`" + ` put one load on one server; ` + "`dsend bench compare --only PART`" + ` measures
-one part of this table.
+one part of this table. What is not in it: ` + "`make bench-recovery`" + ` (the start after kill -9 with millions of messages) and
+` + "`make bench-backlog`" + ` (publishing beside compaction).
 
 `
 
