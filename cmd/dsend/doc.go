@@ -10,10 +10,11 @@
 //	dsend log cat               its records as text
 //	dsend bench                 how fast it is, alone and beside JetStream
 //
-// Every command but serve, restore, verify, repair, log cat,
-// config check and bench compare is an ordinary NATS client: it connects where the nats CLI would (connect.go, natscontext.go) and asks the
-// micro service "dsend" of package dsend/bridge/admin. So what a command can do
-// is what the NATS account lets it do.
+// Every command but serve, restore, verify, repair, log cat, config check and
+// bench compare is an ordinary NATS client: it connects where the nats CLI would
+// (connect.go, natscontext.go) and asks the micro service "dsend" of package
+// dsend/bridge/admin. So what a command can do is what the NATS account lets it
+// do.
 //
 // # What it promises
 //
@@ -25,8 +26,8 @@
 // not depend on what there is; an empty list is []. Times are RFC 3339 in UTC,
 // durations nanoseconds, bodies base64. Without it, stdout is a table or a
 // sentence for people, without colour; bytes that a terminal would obey are
-// shown escaped. dlq export alone writes one document a line unless --json asks
-// for one of all.
+// shown escaped. What may be long is one document a line: dlq export, unless --json
+// asks for one of all, and log cat --json.
 //
 // What destroys messages asks first, with their number, when stdin and stderr
 // are a terminal; elsewhere it needs --force. Secrets are taken from files, the

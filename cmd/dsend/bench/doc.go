@@ -20,11 +20,15 @@
 // is from the publish to its answer. With a rate, publishes have their times; the
 // latency is from the time a publish should have been sent, so that a server that
 // stalls is not asked less and does not look better for it (coordinated omission).
+// The duration ends it all the same: of a rate that is out of reach, the publishes
+// still to come are not sent, and the rate that was reached is told.
 // Latencies are kept in HdrHistograms of three digits.
 //
 // A worker has at most two batches on their way, asks again when half of what it
 // asked for has come, and acks each message without waiting. Of Life, the latency
-// is from the publish to the worker.
+// is from the publish to the worker; messages that others have published, or an
+// earlier load, are acked and have none. A number of deliveries is exact: what comes
+// beyond it is not acked, and is delivered again later.
 //
 // The two modes differ in two subjects: where is published, and where is asked for
 // messages. Requests, statuses and acks are JetStream's in both; natively, a worker
