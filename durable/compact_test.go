@@ -213,6 +213,34 @@ func TestALargeLogIsCompactedAtStart(t *testing.T) {
 	})
 }
 
+// A server that is restarted without end, and begins a generation each time, has
+// few of them all the same: also if all that is in them is needed.
+func TestManySmallGenerations(t *testing.T) {
+	for name, kept := range map[string]bool{"kept": true, "not kept": false} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T) {
+				log := newMemLog()
+				s, r := open(t, log, func(c *Config) { c.Slack = 4 << 20 })
+				pass(t, s, r, 1)
+				for range 1000 {
+					log.begin()
+					if kept {
+						do(t, s, publish("body"))
+					} else {
+						pass(t, s, r, 1)
+					}
+				}
+				synctest.Wait()
+				const needed = 1000 * 200 // at the most, in bytes
+				if n, most := len(log.Generations()), (2*needed+4<<20)/minFootprint; n > most {
+					t.Errorf("the log has %d generations, want %d at the most", n, most)
+				}
+				sound(t, s)
+			})
+		})
+	}
+}
+
 // Many queues that are emptied leave nothing behind but that they are there, and
 // nothing at all when they are removed.
 func TestManyQueuesAreEmptied(t *testing.T) {

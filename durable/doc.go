@@ -21,7 +21,8 @@
 // Records that nobody waits for (a plain ack) ride along with the next commit,
 // and wait for it AckInterval at the most.
 //
-// The log is to have 2 × what is needed of it and Slack (56 MiB) at the most.
+// The log is to have 2 × what is needed of it and Slack (56 MiB) at the most,
+// where a small generation counts 16 KiB.
 // What is needed are messages, queues, and message ids for their time. The
 // compactor carries what is needed of the oldest generation forward, a little
 // with each commit, and has it dropped. The fuller the log is the more it

@@ -30,6 +30,7 @@ type memLog struct {
 	fails    map[string]int // the call that fails, by its number
 	happened int            // faults
 	held     chan struct{}  // Sync waits until it is closed; nil: it does not
+	fresh    bool           // the next commit begins a generation
 	broken   error          // after it nothing may be written
 	closed   bool
 	breaches []string
@@ -111,6 +112,13 @@ func (l *memLog) crash(n int) *memLog {
 		left.gens = append(left.gens, g)
 	}
 	return left
+}
+
+// begin has the next commit begin a generation, as after a restart.
+func (l *memLog) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fresh = true
 }
 
 // bytes is how many bytes it has.
@@ -202,9 +210,10 @@ func (l *memLog) append(data []byte) error {
 		l.broken = err
 		return err
 	}
-	if n := len(l.gens); n == 0 || l.gens[n-1].bytes >= l.size {
+	if n := len(l.gens); n == 0 || l.gens[n-1].bytes >= l.size || l.fresh {
 		l.synced = l.last // what was before is synced on the way
 		l.gens = append(l.gens, memGen{first: l.last + 1})
+		l.fresh = false
 	}
 	g := &l.gens[len(l.gens)-1]
 	g.commits = append(g.commits, bytes.Clone(data))

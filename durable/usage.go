@@ -32,7 +32,7 @@ type usage struct {
 	parts []part // oldest first; the last one is being written
 	live  int64  // bytes of messages
 	rest  int64  // bytes of the rest
-	bytes int64  // on disk
+	bytes int64  // on disk, see footprint
 	limbo int64  // bytes among them of generations that nobody needs: they are being dropped
 
 	busy    bool  // the compactor is at work on the oldest
@@ -68,13 +68,26 @@ func (p *progress) add(more progress) {
 func newUsage(slack int64, gens []Generation, spans iter.Seq[queue.Span]) usage {
 	u := usage{slack: slack}
 	for _, g := range gens {
-		u.parts = append(u.parts, part{first: g.First, last: g.Last, bytes: g.Bytes})
-		u.bytes += g.Bytes
+		p := part{first: g.First, last: g.Last, bytes: u.footprint(g)}
+		u.parts = append(u.parts, p)
+		u.bytes += p.bytes
 	}
 	for s := range spans {
 		u.count(s.Commit, s.Bytes)
 	}
 	return u
+}
+
+// minFootprint is what a generation counts at least: its folder, its file, and
+// the time it takes at each start. Where there is little slack it is so much less
+// that the few generations that a compaction cannot avoid do not call for one.
+const minFootprint = 16 << 10
+
+// footprint is how many bytes a generation counts. A small one counts more than
+// it has: else a server that is restarted without end would leave tens of
+// thousands of them before there is enough garbage.
+func (u *usage) footprint(g Generation) int64 {
+	return max(g.Bytes, min(minFootprint, u.slack/64))
 }
 
 // grow notes that the newest generation has grown, or is a new one.
@@ -83,10 +96,11 @@ func (u *usage) grow(newest Generation) {
 	if n == 0 || u.parts[n-1].first != newest.First {
 		u.parts = append(u.parts, part{first: newest.First})
 		n++
+		u.wrote(u.footprint(Generation{}))
 	}
 	p := &u.parts[n-1]
-	u.bytes += newest.Bytes - p.bytes
-	p.bytes, p.last = newest.Bytes, newest.Last
+	u.bytes += u.footprint(newest) - p.bytes
+	p.bytes, p.last = u.footprint(newest), newest.Last
 }
 
 // add counts what came to be needed and what no longer is.
