@@ -26,7 +26,7 @@ func (c *client) request(m *nats.Msg) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, silence)
 	defer cancel()
 	answer, err := c.nc.RequestMsgWithContext(ctx, m)
-	if err != nil && c.ctx.Err() == nil && ctx.Err() != nil {
+	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("%w to a request on %s", errSilent, m.Subject)
 	}
 	return answer, err
@@ -137,7 +137,7 @@ func (c *client) pull(queue string, batch int) (all []*nats.Msg, err error) {
 	}
 	for len(all) < batch {
 		m, err := sub.NextMsgWithContext(ctx)
-		if err != nil && c.ctx.Err() == nil && ctx.Err() != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
 			return all, fmt.Errorf("%w to a pull from %s", errSilent, queue)
 		}
 		if err != nil {

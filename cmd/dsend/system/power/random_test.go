@@ -77,6 +77,7 @@ type world struct {
 	dir    string
 	config string
 	hands  []*hand
+	lives  int
 	early  int // cuts before it was ready
 	fallen int // servers that ended by themselves after a cut
 }
