@@ -74,7 +74,8 @@
 //   - otherwise it is torn. Whole commits behind that point are torn too: nothing was answered for them.
 //
 // One case cannot be told apart by one machine: damage to the very last commit before a kill, when nothing was written
-// after it. It is cut, and kept in the side file like every torn end. Side files are for people and may be removed.
+// after it. It is cut, and kept in the side file like every torn end, but if all of it is zeros: then it cannot be told
+// from room. Side files are for people and may be removed.
 //
 // # Survey and repair
 //
