@@ -36,7 +36,7 @@ storm: ## The long forms: a million model steps, 500 kills, 5,000 power cuts, ev
 	@mkdir -p .cache
 	TEST_STORM=1 $(GO) test -v -count=1 -timeout 12h ./... > .cache/storm.log 2>&1; code=$$?; \
 	grep -E '^(FAIL|ok|--- FAIL)' .cache/storm.log; \
-	echo 'fault                                          | count  | lost | undone | invented | damaged | failed |'; \
+	echo 'fault                                          |  count | lost | undone | invented | damaged | failed |'; \
 	sed -n 's/^ *storm table | //p' .cache/storm.log; echo 'all of it is in .cache/storm.log'; exit $$code
 
 .PHONY: bench

@@ -1,15 +1,17 @@
 // Package testkit is what the tests of several packages share: random numbers
-// that a seed repeats, long forms, and what a test needs that may be missing.
+// that a seed repeats, long forms, ports, and what a test needs that may be
+// missing.
 // Nothing but tests imports it (TestArrows of cmd/dsend).
 //
 // The environment of a test run:
 //
 //	TEST_SEED=n         repeats the random choices of a run that logged it
-//	TEST_STORM=1        asks for the long forms
+//	TEST_STORM=1        asks for the long forms, each of which ends with a row of one table
 //	TEST_REQUIRE_ALL=1  turns a skip for want of a tool into a failure
 package testkit
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -43,6 +45,12 @@ func Seed(t testing.TB) uint64 {
 
 // Storm tells whether the long forms were asked for.
 func Storm() bool { return os.Getenv("TEST_STORM") == "1" }
+
+// StormRow prints a row of the table that make storm collects: what was done to
+// the store so many times, and what was found wrong after it.
+func StormRow(fault string, count, lost, undone, invented, damaged, failed int) {
+	fmt.Printf("storm table | %-46s | %6d | %4d | %6d | %8d | %7d | %6d |\n", fault, count, lost, undone, invented, damaged, failed)
+}
 
 // Need skips a test that does not have what it needs, or fails it where
 // everything is required. what says how it is installed.

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 )
@@ -67,5 +68,38 @@ func TestStorm(t *testing.T) {
 		if Storm() != want {
 			t.Errorf("TEST_STORM=%q: %t", value, Storm())
 		}
+	}
+}
+
+// Ports are not picked twice in a row, and not where somebody listens; and what
+// this process may pick no other one does.
+func TestPickAddr(t *testing.T) {
+	first := PickAddr(t)
+	l, err := net.Listen("tcp", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	seen := map[string]bool{first: true}
+	for range blockPorts / 2 {
+		addr := PickAddr(t)
+		if seen[addr] {
+			t.Fatalf("%s was picked twice", addr)
+		}
+		seen[addr] = true
+	}
+	for range blockPorts {
+		if PickAddr(t) == first {
+			t.Fatalf("%s was picked, and somebody listens there", first)
+		}
+	}
+
+	mine := ports.first
+	if !claimBlock() {
+		t.Fatal("there is one block only")
+	}
+	defer ports.claim.Close()
+	if ports.first == mine {
+		t.Errorf("two have the ports from %d", mine)
 	}
 }

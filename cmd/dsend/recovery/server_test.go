@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,7 +39,7 @@ type contender struct {
 }
 
 func newDsend(t testing.TB) *contender {
-	return &contender{name: "dsend", dir: filepath.Join(t.TempDir(), "data"), port: pickPort(t), web: fmt.Sprint("127.0.0.1:", pickPort(t))}
+	return &contender{name: "dsend", dir: filepath.Join(t.TempDir(), "data"), port: pickPort(t), web: testkit.PickAddr(t)}
 }
 
 func newJetStream(t testing.TB) *contender {
@@ -47,12 +47,12 @@ func newJetStream(t testing.TB) *contender {
 }
 
 func pickPort(t testing.TB) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	t.Helper()
+	addr, err := netip.ParseAddrPort(testkit.PickAddr(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return int(addr.Port())
 }
 
 func (c *contender) url() string { return fmt.Sprint("nats://127.0.0.1:", c.port) }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"dsend/testkit"
 )
 
 // attach starts a dsend that joins servers, and waits until its API is known to
@@ -323,7 +325,7 @@ func TestAttachedRefused(t *testing.T) {
 		{"nats://dsend:wr0ng@" + h.leaf + "/path", []string{"DSEND_SERVER_LEAF", "behind its port"}},
 		{"nats://dsend:wr0ng@:99999999", []string{"DSEND_SERVER_LEAF", "is not an address"}},
 	} {
-		p := launch(t, []string{"DSEND_SERVER_LEAF=" + row.url}, "serve", "--data", dir, "--http", pickAddr(), "--log-level", "debug")
+		p := launch(t, []string{"DSEND_SERVER_LEAF=" + row.url}, "serve", "--data", dir, "--http", testkit.PickAddr(t), "--log-level", "debug")
 		if code := p.wait(t); code == 0 {
 			t.Errorf("%s: exit code 0", row.url)
 		}
@@ -332,7 +334,7 @@ func TestAttachedRefused(t *testing.T) {
 			t.Errorf("the password is shown: %q", lines)
 		}
 	}
-	p := launch(t, nil, "serve", "--data", dir, "--http", pickAddr(), "--leaf", "nats://dsend:s3cret@"+h.leaf, "--log-level", "debug")
+	p := launch(t, nil, "serve", "--data", dir, "--http", testkit.PickAddr(t), "--leaf", "nats://dsend:s3cret@"+h.leaf, "--log-level", "debug")
 	select {
 	case <-p.ready:
 	case <-time.After(patience):

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+
+	"dsend/testkit"
 )
 
 // hub is a NATS server that somebody else runs: the stock nats-server, a process
@@ -66,7 +68,7 @@ func startHub(t testing.TB, config string) *hub {
 
 func newHub(t testing.TB, name, config, login string) *hub {
 	t.Helper()
-	h := &hub{t: t, name: name, client: pickAddr(), leaf: pickAddr(), login: login}
+	h := &hub{t: t, name: name, client: testkit.PickAddr(t), leaf: testkit.PickAddr(t), login: login}
 	dir := t.TempDir()
 	h.config = filepath.Join(dir, "nats.conf")
 	text := fmt.Sprintf(config, name, h.client, filepath.Join(dir, "js"), h.leaf)
@@ -82,7 +84,7 @@ func startCluster(t testing.TB) (hubs []*hub) {
 	t.Helper()
 	var routes, urls []string
 	for range 3 {
-		routes = append(routes, pickAddr())
+		routes = append(routes, testkit.PickAddr(t))
 		urls = append(urls, `"nats://`+routes[len(routes)-1]+`"`)
 	}
 	for i, route := range routes {

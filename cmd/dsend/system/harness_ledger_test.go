@@ -7,17 +7,20 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"dsend/testkit"
 )
 
 // ledger is what the clients of a test were promised: every message they sent, and
 // what was confirmed of it. It may be used from any goroutine.
 //
-// Four things must never be found, and are counted:
+// Five things must never be found, and are counted:
 //
 //	lost        taken, and nowhere to be found
 //	undone      confirmed as acked or removed, and there again or delivered again;
 //	            confirmed as dead, and alive
-//	invented    never sent, or sent with another body or other headers
+//	invented    never sent, or sent with other headers
+//	damaged     sent with another body
 //	duplicated  in two places, or one delivery handed out twice
 type ledger struct {
 	mu      sync.Mutex
@@ -35,8 +38,8 @@ type ledger struct {
 	// blind: the power is being cut. What is confirmed from now on is not believed.
 	blind bool
 
-	lost, undone, invented, duplicated int
-	faults                             []string
+	lost, undone, invented, damaged, duplicated int
+	faults                                      []string
 }
 
 // turn is a delivery of a message.
@@ -89,11 +92,23 @@ func (l *ledger) fault(format string, args ...any) {
 	l.faults = append(l.faults, fmt.Sprintf(format, args...))
 }
 
-// counters are the four counters in one line.
+// counters are the counters in one line.
 func (l *ledger) counters() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return fmt.Sprintf("lost %d, undone %d, invented %d, duplicated %d", l.lost, l.undone, l.invented, l.duplicated)
+	return fmt.Sprintf("lost %d, undone %d, invented %d, damaged %d, duplicated %d", l.lost, l.undone, l.invented, l.damaged, l.duplicated)
+}
+
+// stormRow prints the row of the table for what was done to the server so many
+// times.
+func (l *ledger) stormRow(t testing.TB, fault string, count int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	failed := 0
+	if t.Failed() {
+		failed = 1
+	}
+	testkit.StormRow(fault, count, l.lost, l.undone, l.invented, l.damaged, failed)
 }
 
 // check fails the test with all that was found wrong so far.

@@ -58,7 +58,7 @@ func (l *ledger) known(body []byte, whole bool, header nats.Header, where string
 		l.invented++
 		l.fault("%s was refused", where)
 	case whole && sha256.Sum256(body) != i.sum:
-		l.invented++
+		l.damaged++
 		l.fault("%s has another body than was published", where)
 	case !sameHeader(header, i.header):
 		l.invented++

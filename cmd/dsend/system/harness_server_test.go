@@ -2,15 +2,14 @@ package system
 
 import (
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"dsend/testkit"
 )
 
 // setup says how to run a server. The zero value is one without a configuration
@@ -55,9 +54,9 @@ func newServer(t testing.TB, s setup) *server {
 	case len(v.hubs) > 0:
 		v.env = append(v.env, "DSEND_SERVER_LEAF="+leafURLs(v.hubs))
 	case v.addr == "":
-		v.addr = pickAddr()
+		v.addr = testkit.PickAddr(t)
 	}
-	v.web = pickAddr()
+	v.web = testkit.PickAddr(t)
 	if s.config != "" {
 		v.file = filepath.Join(t.TempDir(), "dsend.yaml")
 		v.configure(s.config)
@@ -118,9 +117,9 @@ func (s *server) start() {
 				s.t.Fatalf("the server does not start (exit code %d):\n%s", s.cmd.ProcessState.ExitCode(), s.err.last(60))
 			}
 			if !again { // somebody else was quicker
-				s.web = pickAddr()
+				s.web = testkit.PickAddr(s.t)
 				if s.addr != "" {
-					s.addr = pickAddr()
+					s.addr = testkit.PickAddr(s.t)
 				}
 			}
 		case <-time.After(patience):
@@ -210,18 +209,4 @@ func (s *server) url() string {
 		return clientURLs(s.hubs)
 	}
 	return "nats://" + s.addr
-}
-
-// pickAddr picks a port below those that connections get for themselves: a
-// client that keeps dialling a dead server could otherwise get the server's own
-// port, and connect to itself.
-func pickAddr() string {
-	for {
-		addr := fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(20000))
-		l, err := net.Listen("tcp", addr)
-		if err == nil {
-			_ = l.Close()
-			return addr
-		}
-	}
 }

@@ -94,6 +94,8 @@ func TestK1_CompactionIsKilledAtEachCall(t *testing.T) {
 	p := l.park(t, c)
 	p.leave() // it comes back by itself
 	l.put(t, c, "delayed", 50)
+	kills := 0
+	defer func() { l.stormRow(t, "kill -9 at a system call of compaction", kills) }()
 	for range rounds {
 		for _, at := range compacting {
 			c.put(t, plain("busy", "")) // the newest generation is being written
@@ -103,6 +105,7 @@ func TestK1_CompactionIsKilledAtEachCall(t *testing.T) {
 			if s.killed(); !s.killedBy(syscall.SIGKILL) || !x.fatal(at.name) {
 				t.Fatalf("%s %d: it was not killed there: %v", at.name, at.nth, s.cmd.ProcessState)
 			}
+			kills++
 			s.start()
 			c.back(t)
 			if err := c.api("queue.purge", args{"queue": "busy"}, nil); err != nil {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dsend/testkit"
 )
 
 // L1: a bad configuration is refused by serve and by config check: exit code not 0,
@@ -88,9 +90,9 @@ func refusedConfig(t *testing.T, command, text, want string) {
 	}
 	arguments := []string{"config", "check", file}
 	if command == "serve" {
-		arguments = []string{"serve", "--file", file, "--data", filepath.Join(dir, "data"), "--http", pickAddr()}
+		arguments = []string{"serve", "--file", file, "--data", filepath.Join(dir, "data"), "--http", testkit.PickAddr(t)}
 		if !strings.Contains(want, "listen") {
-			arguments = append(arguments, "--listen", pickAddr())
+			arguments = append(arguments, "--listen", testkit.PickAddr(t))
 		} else {
 			arguments = arguments[:len(arguments)-2]
 		}

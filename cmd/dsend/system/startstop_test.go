@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"dsend/testkit"
 )
 
 // A start that cannot be is one clear line and a non-zero exit, with nothing half
@@ -37,13 +39,13 @@ func TestStartRefused(t *testing.T) {
 		listen, http, data string
 		want               []string
 	}{
-		"busy port":            {busy.Addr().String(), pickAddr(), filepath.Join(place, "a"), []string{"server.listen", busy.Addr().String(), "address already in use"}},
-		"busy HTTP port":       {pickAddr(), busy.Addr().String(), filepath.Join(place, "b"), []string{"http", busy.Addr().String(), "address already in use"}},
-		"no such address":      {"192.0.2.1:4222", pickAddr(), filepath.Join(place, "c"), []string{"server.listen", "192.0.2.1"}},
-		"a file for a folder":  {pickAddr(), pickAddr(), file, []string{file, "there is a file where the folder should be"}},
-		"below a file":         {pickAddr(), pickAddr(), filepath.Join(file, "data"), []string{filepath.Join(file, "data"), "there is a file where the folder should be"}},
-		"a folder in use":      {pickAddr(), pickAddr(), running.dir, []string{running.dir, "in use"}},
-		"a folder not to make": {pickAddr(), pickAddr(), "/proc/dsend/data", []string{"/proc/dsend", "no such file or directory"}},
+		"busy port":            {busy.Addr().String(), testkit.PickAddr(t), filepath.Join(place, "a"), []string{"server.listen", busy.Addr().String(), "address already in use"}},
+		"busy HTTP port":       {testkit.PickAddr(t), busy.Addr().String(), filepath.Join(place, "b"), []string{"http", busy.Addr().String(), "address already in use"}},
+		"no such address":      {"192.0.2.1:4222", testkit.PickAddr(t), filepath.Join(place, "c"), []string{"server.listen", "192.0.2.1"}},
+		"a file for a folder":  {testkit.PickAddr(t), testkit.PickAddr(t), file, []string{file, "there is a file where the folder should be"}},
+		"below a file":         {testkit.PickAddr(t), testkit.PickAddr(t), filepath.Join(file, "data"), []string{filepath.Join(file, "data"), "there is a file where the folder should be"}},
+		"a folder in use":      {testkit.PickAddr(t), testkit.PickAddr(t), running.dir, []string{running.dir, "in use"}},
+		"a folder not to make": {testkit.PickAddr(t), testkit.PickAddr(t), "/proc/dsend/data", []string{"/proc/dsend", "no such file or directory"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			p := launch(t, nil, "serve", "--listen", row.listen, "--http", row.http, "--data", row.data)
@@ -92,7 +94,7 @@ func TestStartOnUnwritableFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, data := range []string{locked, filepath.Join(locked, "data")} {
-		arguments := []string{program, "serve", "--data", data, "--listen", pickAddr(), "--http", pickAddr()}
+		arguments := []string{program, "serve", "--data", data, "--listen", testkit.PickAddr(t), "--http", testkit.PickAddr(t)}
 		if os.Geteuid() == 0 {
 			arguments = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, arguments...)
 		}
@@ -128,7 +130,7 @@ func TestA4_SecondServerOnTheFolder(t *testing.T) {
 	l.put(t, c, "orders", 100)
 	before := tree(t, s.dir)
 	for range 3 {
-		p := launch(t, nil, "serve", "--data", s.dir, "--listen", pickAddr(), "--http", pickAddr())
+		p := launch(t, nil, "serve", "--data", s.dir, "--listen", testkit.PickAddr(t), "--http", testkit.PickAddr(t))
 		if code := p.wait(t); code != 1 {
 			t.Errorf("exit code %d", code)
 		}

@@ -43,8 +43,10 @@ func TestKillStorm(t *testing.T) {
 	}
 	rng := dice(t)
 	w := newWeather(t, rng, setup{config: stormConfig})
-	begin := time.Now()
+	begin, kills := time.Now(), 0
+	defer func() { w.ledger.stormRow(t, "kill -9 of dsend under load", kills) }()
 	for round := range rounds {
+		kills++
 		w.blow(aMoment(rng), w.server.kill)
 		if round%3 == 0 { // and again while it gets up
 			w.server.stumble(aMoment(rng) / 2)
@@ -82,7 +84,10 @@ func TestPowerStorm(t *testing.T) {
 	d := newDisk(t)
 	rng := dice(t)
 	w := newWeather(t, rng, setup{config: stormConfig, dir: d.data(), args: []string{"--storage-reserve", "0"}})
+	cuts := 0
+	defer func() { w.ledger.stormRow(t, "power cut at a random moment of dsend", cuts) }()
 	for range rounds {
+		cuts++
 		w.blow(aMoment(rng), func() {
 			w.ledger.believe(false, d.cut)
 			w.server.kill()

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,7 +78,7 @@ func serve(t testing.TB) *server {
 
 func serveWith(t testing.TB, config string) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), addr: pickAddr(t)}
+	s := &server{t: t, dir: t.TempDir(), addr: testkit.PickAddr(t)}
 	if err := os.WriteFile(s.file(), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -168,20 +166,6 @@ func environment(more []string) (env []string) {
 		}
 	}
 	return append(append(env, "XDG_CONFIG_HOME="+workshop), more...)
-}
-
-// pickAddr picks a port below those that connections get for themselves.
-func pickAddr(t testing.TB) string {
-	t.Helper()
-	for range 1000 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(20000))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			_ = l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
 }
 
 // need skips a test for want of a tool, or fails it where all is required.

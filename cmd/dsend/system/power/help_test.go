@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -99,8 +98,8 @@ func newTally(t testing.TB, fault string) *tally {
 		if t.Skipped() {
 			return
 		}
-		fmt.Printf("storm table | %-44s | %6d | %4d | %6d | %8d | %7d | %6d |\n", y.fault, y.count,
-			y.found.lost, y.found.undone, y.found.invented, y.found.damaged, y.found.failed)
+		f := y.found
+		testkit.StormRow(y.fault, y.count, f.lost, f.undone, f.invented, f.damaged, f.failed)
 		if y.count == 0 && !t.Failed() {
 			t.Errorf("%s: there was none", y.fault)
 		}

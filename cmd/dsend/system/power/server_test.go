@@ -6,8 +6,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"dsend/cmd/dsend/system/crashfs"
+	"dsend/testkit"
 )
 
 // build makes the binary, once for all tests. It is one without the race detector: what is raced is raced by package system.
@@ -59,7 +58,7 @@ func serve(t testing.TB, dir, config string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{url: pickAddr(), ready: make(chan struct{}), ended: make(chan struct{})}
+	s := &server{url: testkit.PickAddr(t), ready: make(chan struct{}), ended: make(chan struct{})}
 	s.cmd = exec.Command(binary, "serve", "--file", config, "--data", filepath.Join(dir, "data"), "--listen", s.url, "--http", "")
 	s.url = "nats://" + s.url
 	s.cmd.Dir = workshop // not on the disk
@@ -173,15 +172,4 @@ func (s *server) alive() (context.Context, context.CancelFunc) {
 		}
 	}()
 	return ctx, cancel
-}
-
-// pickAddr picks a port that is free now, below those that connections get for themselves.
-func pickAddr() string {
-	for {
-		addr := fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(20000))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			_ = l.Close()
-			return addr
-		}
-	}
 }
