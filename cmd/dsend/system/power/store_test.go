@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ const logFolder = "data/log"
 // openStore opens the store on a disk. It has generations of two or three messages, and compacts eagerly; bodies are read
 // from the disk.
 func openStore(dir string) (*store, error) {
-	log, err := wal.Open(filepath.Join(dir, logFolder), wal.Options{GenerationSize: 700})
+	log, err := openLog(filepath.Join(dir, logFolder))
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +45,17 @@ func openStore(dir string) (*store, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// openLog opens a log, as soon as nobody has it: a program that another test of this process starts has all our files, and
+// the lock with them, until it is there itself.
+func openLog(dir string) (log *wal.Log, err error) {
+	for begin := time.Now(); ; runtime.Gosched() {
+		log, err = wal.Open(dir, wal.Options{GenerationSize: 700})
+		if !errors.Is(err, wal.ErrInUse) || time.Since(begin) > silence {
+			return log, err
+		}
+	}
 }
 
 // Speak remembers the last delivery. With the other methods the store is a durable.Speaker.
