@@ -14,6 +14,10 @@ import (
 //	Mend                       records that make the State whole, for a commit
 //	                           behind all others
 //
+// What was published in a commit is told from what was carried into it by their
+// times: a commit begins later than the one before ended, which was synced
+// meanwhile.
+//
 // Numbers are what the losses are told from: a queue gives them out one by one,
 // so where they go on behind lost commits says what was in these. And what was
 // spoken of must be there, be done, or be carried forward: else it is lost.
