@@ -18,6 +18,7 @@ func someLog(t tester, seed uint64) []entry {
 	c := newSeeded(seed)
 	for range 60 {
 		w.step(c)
+		w.now++ // the log was synced meanwhile
 	}
 	return w.log
 }

@@ -21,7 +21,6 @@ type snapshot struct {
 func (w *world) settle() {
 	w.t.Helper()
 	before := w.last
-	w.now++ // the log is synced meanwhile
 	out := w.commit(w.t)
 	twin := w.twinOut
 	w.twinOut = &Out{}
