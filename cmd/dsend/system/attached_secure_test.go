@@ -190,7 +190,7 @@ authorization: {users: [
 	done := make(chan error, 1)
 	c.work(t, "orders", "workers", func(d *delivery) { done <- d.say(ack) })
 	c.put(t, plain("orders", "y"))
-	if err := <-done; err != nil {
+	if err := next(t, "a delivery", done); err != nil {
 		t.Error(err)
 	}
 	c.rest(t, "orders", counts{})

@@ -14,8 +14,7 @@ import (
 	"dsend/testkit"
 )
 
-// attach starts a dsend that joins servers, and waits until its API is known to
-// them.
+// attach starts a dsend that joins servers, and waits until it is known to them.
 func attach(t testing.TB, s setup) (*server, *client) {
 	t.Helper()
 	v := start(t, s)
@@ -24,10 +23,21 @@ func attach(t testing.TB, s setup) (*server, *client) {
 	return v, c
 }
 
-// reach waits until the API answers.
+// reach waits until somebody answers to all that dsend listens to. A server learns of
+// it subject by subject, so that one alone says nothing of the others.
 func (c *client) reach(t testing.TB) {
 	t.Helper()
 	eventually(t, "the API answers", func() error { _, err := c.queues(); return err })
+	for _, m := range []*nats.Msg{
+		{Subject: "dsend.publish.nobody", Header: nats.Header{"Dsend-Delay": {"nonsense"}}},
+		{Subject: "dsend.pull.nobody", Data: []byte("nonsense")},
+		{Subject: "$JS.ACK.dsend.nonsense"},
+	} {
+		eventually(t, m.Subject+" is answered", func() error {
+			_, err := c.request(m)
+			return err
+		})
+	}
 }
 
 // Attached to a stock server that has JetStream: everything is as with the server
@@ -61,7 +71,7 @@ func TestAttached(t *testing.T) {
 	// A worker that is pushed to, the command line, the micro service.
 	done := make(chan string, 2)
 	c.work(t, "orders", "workers", func(d *delivery) { done <- string(d.Data); _ = d.say(ack) })
-	if got := map[string]bool{<-done: true, <-done: true}; !got["one"] || !got["two"] {
+	if got := map[string]bool{next(t, "a delivery", done): true, next(t, "another", done): true}; !got["one"] || !got["two"] {
 		t.Errorf("the worker got %v", got)
 	}
 	c.rest(t, "orders", counts{})
@@ -201,7 +211,7 @@ func TestAttachedServerComesBack(t *testing.T) {
 			return err
 		})
 		for range 50 {
-			<-busy
+			next(t, "work that is done", busy)
 		}
 		h.kill()
 		producers.end()

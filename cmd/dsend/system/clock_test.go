@@ -35,10 +35,11 @@ func (w *timed) set(t *testing.T) {
 	t.Helper()
 	w.c.putMany(t, "orders", "message", 2)
 	held := w.c.take(t, "orders", 2)
+	begin := time.Now() // the answer to an answer is later than its effect, on a busy machine by much
 	held[1].must(t, nakFor(clockWait), "ok")
 	w.due = map[string]time.Time{
-		string(held[0].Data): held[0].at.Add(2 * clockWait), // and the backoff
-		string(held[1].Data): time.Now().Add(clockWait),
+		string(held[0].Data): held[0].deadline().Add(clockWait), // the backoff
+		string(held[1].Data): begin.Add(clockWait),
 		"delayed":            time.Now().Add(clockWait),
 	}
 	w.c.put(t, plain("orders", "delayed").with("Dsend-Delay", clockWait.String()))

@@ -60,7 +60,7 @@ func TestG1_MembersLeaveWithWorkInHand(t *testing.T) {
 	}
 	for _, d := range done.all() {
 		if first := lost[string(d.Data)]; first != nil {
-			checkDue(t, fmt.Sprint(d), first.at.Add(visibility+10*time.Millisecond), d.at, visibility)
+			checkDue(t, fmt.Sprint(d), first.deadline().Add(10*time.Millisecond), d.at, visibility)
 			if d.attempt != 2 {
 				t.Errorf("%v: a second delivery is attempt %d", d, d.attempt)
 			}

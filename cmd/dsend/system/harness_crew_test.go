@@ -16,10 +16,11 @@ type crew struct {
 
 func newCrew(t testing.TB, s *server, n int) *crew {
 	t.Helper()
-	w := &crew{t: t}
+	w := &crew{t: t, cancel: func() {}}
 	for range n {
 		w.clients = append(w.clients, s.connect(t))
 	}
+	t.Cleanup(w.end)
 	return w
 }
 
@@ -31,7 +32,12 @@ func (w *crew) begin(do func(*client) error) {
 	for _, c := range w.clients {
 		c.back(w.t)
 		w.running.Go(func() {
-			for ctx.Err() == nil && do(c.until(ctx)) == nil {
+			var err error
+			for ctx.Err() == nil && err == nil {
+				err = do(c.until(ctx))
+			}
+			if ctx.Err() == nil {
+				w.t.Logf("a client of the crew ended: %v", err)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ func TestHarness(t *testing.T) {
 	}
 	done := make(chan bool, 1)
 	c.work(t, "orders", "workers", func(d *delivery) { l.saw(d); _, err := l.answer(d, ack); done <- err == nil })
-	if !<-done {
+	if !next(t, "a delivery", done) {
 		t.Fatal("the push worker's ack was not confirmed")
 	}
 	t.Logf("stopped in %s", s.stop())

@@ -35,6 +35,19 @@ func within(t testing.TB, limit time.Duration, what string, holds func() error) 
 	}
 }
 
+// next receives from a channel what must come.
+func next[T any](t testing.TB, what string, from <-chan T) (got T) {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case got = <-from:
+	case <-limit.C:
+		t.Fatalf("%s: nothing came in %s", what, patience)
+	}
+	return got
+}
+
 // equal is a condition for eventually.
 func equal[T comparable](got, want T) error {
 	if got != want {

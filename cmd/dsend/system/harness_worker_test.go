@@ -39,7 +39,7 @@ func leave(t testing.TB, sub *nats.Subscription) {
 	if err := sub.Unsubscribe(); err != nil {
 		t.Fatal(err)
 	}
-	<-idle
+	next(t, "the end of a subscription", idle)
 }
 
 // diary gathers deliveries from any goroutine.

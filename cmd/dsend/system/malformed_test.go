@@ -17,7 +17,7 @@ func TestMalformedHeaderBlocks(t *testing.T) {
 	worker := make(chan *delivery, 16)
 	c.work(t, "orders", "w", func(d *delivery) { worker <- d })
 	c.put(t, plain("orders", "before"))
-	handed := <-worker
+	handed := next(t, "a delivery", worker)
 
 	raw := dialRaw(t, s.url())
 	for _, block := range []string{
@@ -30,7 +30,7 @@ func TestMalformedHeaderBlocks(t *testing.T) {
 		raw.publish(handed.Reply, "", block) // as the answer of a push worker
 	}
 	c.put(t, plain("orders", "after"))
-	if got := <-worker; string(got.Data) != "after" || got.Header.Get("Dsend-Attempt") != "1" {
+	if got := next(t, "a delivery", worker); string(got.Data) != "after" || got.Header.Get("Dsend-Attempt") != "1" {
 		t.Errorf("then %q came, attempt %s", got.Data, got.Header.Get("Dsend-Attempt"))
 	}
 }

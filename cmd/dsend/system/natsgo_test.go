@@ -24,7 +24,7 @@ func TestNatsGo_AnswersOfAWorker(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		answer  func(m *nats.Msg) error
-		again   time.Duration // after the answer; 0 is never
+		again   time.Duration // after the answer, or the handing out; 0 is never
 		ends    counts
 		outcome string
 	}{
@@ -46,7 +46,7 @@ func TestNatsGo_AnswersOfAWorker(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer sub.Unsubscribe()
-			m := <-msgs
+			m := next(t, "a delivery", msgs)
 			m1, err := m.Metadata()
 			if err != nil {
 				t.Fatal(err)
@@ -54,13 +54,16 @@ func TestNatsGo_AnswersOfAWorker(t *testing.T) {
 			if m1.Stream != "orders" || m1.Consumer != "work" || m1.NumDelivered != 1 || m1.Domain != "dsend" || m1.NumPending != 0 || m1.Timestamp.Before(published.Add(-early)) || m1.Timestamp.After(time.Now().Add(early)) {
 				t.Errorf("metadata: %+v", m1)
 			}
+			began := time.Now() // the wait, at the earliest
+			if row.outcome == "timeout" {
+				began = published
+			}
 			if err := row.answer(m); err != nil {
 				t.Fatal(err)
 			}
-			answered := time.Now()
 			if row.again > 0 {
-				m := <-msgs
-				checkDue(t, "the second delivery", answered.Add(row.again), time.Now(), row.again)
+				m := next(t, "a delivery", msgs)
+				checkDue(t, "the second delivery", began.Add(row.again), time.Now(), row.again)
 				m2, err := m.Metadata()
 				if err != nil || m2.NumDelivered != 2 || m2.Sequence.Stream != m1.Sequence.Stream || m2.Sequence.Consumer != m1.Sequence.Consumer+1 || !m2.Timestamp.Equal(m1.Timestamp) {
 					t.Errorf("metadata: %+v, then %+v, %v", m1, m2, err)
@@ -90,7 +93,7 @@ func TestNatsGo_InProgress(t *testing.T) {
 			busy <- d.Msg
 		}
 	})
-	m, begin := <-busy, time.Now()
+	m, begin := next(t, "a delivery", busy), time.Now()
 	for time.Since(begin) < 10*time.Second { // the work takes its time
 		if err := m.InProgress(); err != nil {
 			t.Fatal(err)
