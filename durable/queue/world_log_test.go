@@ -147,6 +147,7 @@ func (w *world) crash(s snapshot) {
 	}
 	w.deliveries = slices.DeleteFunc(w.deliveries, func(d delivered) bool { return d.commit > s.commit })
 	w.agree()
+	w.tick() // the new life begins now, and commits what that leads to: how long a consumer was idle is in no log
 }
 
 // readAll reads every message from the log: none may be in what was dropped.
