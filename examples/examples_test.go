@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"dsend/testkit"
 )
 
 // patience is a failure limit, not a wait.
@@ -97,7 +99,7 @@ func TestNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = os.Stat(filepath.Join(modules, "@nats-io", "jetstream"))
-	need(t, err == nil, "nats.js (mkdir -p .cache/node && cp examples/node/package*.json .cache/node && npm --prefix .cache/node ci)")
+	testkit.Need(t, err == nil, "nats.js (mkdir -p .cache/node && cp examples/node/package*.json .cache/node && npm --prefix .cache/node ci)")
 	dir := t.TempDir() // node looks for modules beside the program, and nowhere else
 	text, err := os.ReadFile("node/worker.mjs")
 	if err != nil {
@@ -116,7 +118,7 @@ func TestNode(t *testing.T) {
 
 func TestC(t *testing.T) {
 	_, err := os.Stat("/usr/include/nats/nats.h")
-	need(t, err == nil, "libnats (apt-get install libnats-dev)")
+	testkit.Need(t, err == nil, "libnats (apt-get install libnats-dev)")
 	binary := filepath.Join(t.TempDir(), "worker")
 	if out, err := exec.Command(tool(t, "gcc"), "-Wall", "-Wextra", "-Werror", "-o", binary, "c/worker.c", "-lnats").CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
@@ -146,20 +148,8 @@ func tool(t *testing.T, name string) string {
 			_, err = os.Stat(path)
 		}
 	}
-	need(t, err == nil, name+" (.ci/run installs it)")
+	testkit.Need(t, err == nil, name+" (.ci/run installs it)")
 	return path
-}
-
-// need skips a test for want of a tool, or fails it where all is required.
-func need(t *testing.T, have bool, install string) {
-	t.Helper()
-	switch {
-	case have:
-	case os.Getenv("TEST_REQUIRE_ALL") == "1":
-		t.Fatal("TEST_REQUIRE_ALL=1, and this is missing: " + install)
-	default:
-		t.Skip("needs: " + install)
-	}
 }
 
 // serve runs dsend with the queue of the service example and gives its URL.
